@@ -91,6 +91,10 @@ class Storage:
         """Open a file to read."""
         return self._system.open(path, "rb")
 
+    def read_end(self, path: str, size: int) -> bytes:
+        """Return the last `size` bytes of a file, or all of it."""
+        return bytes(self._system.tail(path, size))
+
     def rename(self, source: str, target: str) -> None:
         """Give a file another name, which nothing has. CanNotWrite."""
         with _naming_the_file(target):

@@ -20,6 +20,10 @@ _QUOTED = frozenset(' "#%<>?[\\]^`{|}')
 """Letters that a URI has by their codes, beside blanks and controls of any alphabet."""
 
 
+class TooManyBuckets(ValueError):
+    """The table has more buckets than row ids tell apart."""
+
+
 class Original(NamedTuple):
     """A file of rows alone, numbered from `first_row` on: from before the table was transactional, or loaded by Hive's LOAD DATA.
 
@@ -41,6 +45,8 @@ class Bucket:
     inserts: list[tuple[str, int | None]] = field(default_factory=list)
     deletes: list[str] = field(default_factory=list)
     originals: list[Original] = field(default_factory=list)
+    is_mixed: bool = False
+    """Whether the files of events may hold rows of other buckets too, which are passed over."""
 
 
 def encode(bucket: int, statement: int = 0) -> int:
@@ -50,9 +56,20 @@ def encode(bucket: int, statement: int = 0) -> int:
     return _VERSION | bucket << 16 | statement
 
 
+def check_count(table: str, count: int) -> None:
+    """Raise TooManyBuckets for a full-ACID table that has more than `MAX_BUCKETS`; `table` is its name."""
+    if count > MAX_BUCKETS:
+        raise TooManyBuckets(f"{table} has {count} buckets, and row ids tell only {MAX_BUCKETS} apart: insert its rows into one with fewer")
+
+
+def is_encoded(number: int) -> bool:
+    """Tell whether a row's number is one of version 1; before that it was the bucket itself."""
+    return bool(number & _VERSION)
+
+
 def decode(number: int) -> int:
-    """Return the bucket of a row; before version 1 the number was the bucket itself."""
-    return number >> 16 & 0xFFF if number & _VERSION else number
+    """Return the bucket of a row."""
+    return number >> 16 & 0xFFF if is_encoded(number) else number
 
 
 def file_name(bucket: int) -> str:

@@ -47,3 +47,8 @@ class FsspecFiles:
         """Return the content of a small file."""
         system, inner = open_path(path)
         return bytes(system.cat_file(inner))
+
+    def read_end(self, path: str, size: int) -> bytes:
+        """Return the last `size` bytes of a file, or all of it."""
+        system, inner = open_path(path)
+        return bytes(system.tail(inner, size))

@@ -24,6 +24,7 @@ from metastore.acid.files import open_path
 from metastore.acid.nested import times
 from metastore.acid.orc_files import Columns, by_place, each_column, event_schema, open_orc, stored_events, stored_originals
 from metastore.acid.orc_footer import DATE, TIMESTAMPS, Footer, footer_of
+from metastore.acid.own_bucket import is_of
 from metastore.acid.types import UnknownType, arrow_type, with_timestamps
 from metastore.rules.acid_directories import SeenWriteIds
 
@@ -122,13 +123,18 @@ def _sources(form: Form, bucket: Bucket, schema: pa.Schema, footers: list[Footer
         if None in least:
             raise CanNotCopy(f"{path} has no statistics of its rows' ids")
         found.append((least, path, length))
-    out += [map(fit, _stored(path, length)) for _, path, length in sorted(found)]
+    out += [map(fit, _stored(bucket, path, length)) for _, path, length in sorted(found)]
     return out
 
 
-def _stored(path: str, length: int | None) -> Iterator[pa.RecordBatch]:
+def _stored(bucket: Bucket, path: str, length: int | None) -> Iterator[pa.RecordBatch]:
     """Read a file once it is its turn."""
-    yield from stored_events(open_orc(path, length))
+    for batch in stored_events(open_orc(path, length)):
+        yield batch.filter(_is_of(batch, bucket)) if bucket.is_mixed else batch
+
+
+def _is_of(batch: pa.RecordBatch, bucket: Bucket) -> pa.Array:
+    return pa.array(is_of(batch.column("bucket").to_numpy(), bucket.number))
 
 
 def _check_values(path: str, footer: Footer) -> None:
@@ -210,7 +216,8 @@ def _sorted_deletes(form: Form, bucket: Bucket, schema: pa.Schema) -> Iterator[p
         _check_events(path, file.schema, schema)
         for batch in stored_events(file):
             events = batch.select(range(5))
-            parts.append(events.filter(pa.array(is_seen(events, form.write_ids))))
+            seen = events.filter(pa.array(is_seen(events, form.write_ids)))
+            parts.append(seen.filter(_is_of(seen, bucket)) if bucket.is_mixed else seen)
     if not parts:
         return
     events = pa.Table.from_batches(parts).combine_chunks()

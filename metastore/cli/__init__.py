@@ -11,6 +11,7 @@
     locations    let users and roles put data outside of their databases
     compactions  list, queue, try again and take off compactions of transactional tables
     compactor    run compaction workers on Spark
+    check        look for files of transactional tables that readers take otherwise than they are meant
     call         call any method of the Thrift interface with JSON arguments
 
 The exit status is 0 for success, 1 for a failure that the error names, 2 for a command line that does not fit.
@@ -23,7 +24,23 @@ from typing import Annotated
 import typer
 
 import metastore
-from metastore.cli import browse, call, compactions, compactor, db, health, locations, locks, serve, show_config, slow, top, txns, users
+from metastore.cli import (
+    browse,
+    call,
+    check,
+    compactions,
+    compactor,
+    db,
+    health,
+    locations,
+    locks,
+    serve,
+    show_config,
+    slow,
+    top,
+    txns,
+    users,
+)
 from metastore.wire.codec import IMPLEMENTATION
 
 app = typer.Typer(
@@ -66,6 +83,7 @@ app.add_typer(locks.app, name="locks")
 app.add_typer(locations.app, name="locations")
 app.add_typer(compactions.app, name="compactions")
 app.command("compactor")(compactor.compactor)
+app.command("check")(check.check)
 
 
 def main() -> None:

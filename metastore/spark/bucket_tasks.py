@@ -19,6 +19,7 @@ from metastore.acid.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_
 from metastore.rules.acid_directories import SeenWriteIds
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.misplaced import by_spark, misplaced
 from metastore.spark.reading import time_zone
 from metastore.spark.selecting import Selected
 from metastore.spark.spark_transaction import SparkTransaction
@@ -33,9 +34,9 @@ def rewritten(
     """Write each bucket into a file of the staging folder; return the files' paths, None for a bucket that Spark itself must write.
 
     These are buckets with values that Python can not copy (`CanNotCopy`), and all where the executors have not what it takes: this package,
-    fsspec's driver for the warehouse, its credentials.
+    fsspec's driver for the warehouse, its credentials. Rows in another bucket's file than they name come into that of their own. FileError.
     """
-    found = selected.by_bucket()
+    found = selected.by_bucket(misplaced(work.files, selected, by_spark(work.spark)))
     if not found:
         return []
     folder = writing.staging(work, table, part)

@@ -23,6 +23,7 @@ from metastore.spark import faithful, writing
 from metastore.spark.bucket_tasks import DELETES, rewritten
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.hadoop import in_parallel
+from metastore.spark.misplaced import by_spark, misplaced
 from metastore.spark.orc_metadata import describe
 from metastore.spark.plain_files import LINES, skipped, to_write
 from metastore.spark.reading import FOLDER, delete_events, live_events, plain_scans, time_zone
@@ -66,17 +67,19 @@ def prepare(work: SparkTransaction, entry: CompactionInfoStruct) -> CompactionJo
 def run(work: SparkTransaction, job: CompactionJob) -> list[str]:
     """Write the new directories and return their names. NothingToCompact, CanNotKeep; FileError and what Spark raises."""
     state, _ = state_of(work.files, job.folder, job.snapshot)
-    _check(job, state)
     (selected,) = select(work.files, [job.folder], job.snapshot, insert_only=job.table.is_insert_only)
+    _check(work, job, state, selected)
     if job.is_major:
         return [_major(work, job, selected)]
     return _minor(work, job, state, selected)
 
 
-def _check(job: CompactionJob, state: FolderState) -> None:
-    """Raise NothingToCompact where one directory holds all that there is."""
+def _check(work: SparkTransaction, job: CompactionJob, state: FolderState, selected: Selected) -> None:
+    """Raise NothingToCompact where one directory holds all that there is, and rows in the files of their buckets."""
     if job.is_major:
         enough = bool(state.deltas or state.originals)
+        if not enough and not job.table.is_insert_only:
+            enough = bool(misplaced(work.files, selected, by_spark(work.spark)))
     else:
         enough = len({(delta.low, delta.high, delta.statement) for delta in state.deltas}) > 1
     if not enough:
@@ -144,6 +147,8 @@ def _write_by_spark(work: SparkTransaction, job: CompactionJob, part: str, bucke
     events = read(work.spark, job.table, selected, job.snapshot)
     if events is None:
         return []
+    if bucket.is_mixed:
+        events = events.where(writing.decoded(events["bucket"]) == bucket.number)
     rows = events.coalesce(1).sortWithinPartitions("originalTransaction", "bucket", "rowId")
     staged = writing.write_staged(work, job.table, rows, _part_of(part, bucket), "orc", writing.orc_options(job.table))
     describe(work.spark, writing.lengths(staged), deletes=deletes)

@@ -125,6 +125,20 @@ class BucketTask(InputPartition):
     files: buckets.Bucket
     write_ids: SeenWriteIds
     transaction: int
+    delete_directories: Sequence[str] = ()
+
+    def deletes(self) -> list[str]:
+        """Return the files of delete events that may concern the rows: of all buckets where rows name another than their file's."""
+        from metastore.acid.orc_files import open_orc
+        from metastore.acid.orc_footer import footer_of
+        from metastore.acid.own_bucket import named
+
+        if self.delete_directories:
+            found = (named(footer_of(open_orc(path))) for path, length in self.files.inserts if length is None)
+            if any(each is not None and each.bucket != self.files.number for each in found):
+                listed = [status for directory in self.delete_directories for status in FsspecFiles().list(directory)]
+                return [status.path for status in listed if status.length and buckets.of_file(status.name) is not None]
+        return self.files.deletes
 
 
 class HiveAcidReader(DataSourceReader):
@@ -157,9 +171,11 @@ class HiveAcidReader(DataSourceReader):
             txn.abort()
             raise
         txn.leave_open()
-        return [BucketTask(each.folder, files, snapshot.write_ids, txn.id) for each in found for files in each.by_bucket()] or [
-            BucketTask(Folder(self._table.location), buckets.Bucket(0), snapshot.write_ids, txn.id)
-        ]
+        return [
+            BucketTask(each.folder, files, snapshot.write_ids, txn.id, each.delete_directories())
+            for each in found
+            for files in each.by_bucket()
+        ] or [BucketTask(Folder(self._table.location), buckets.Bucket(0), snapshot.write_ids, txn.id)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one bucket."""
@@ -176,7 +192,7 @@ class HiveAcidReader(DataSourceReader):
         columns = [(column.name, column.type) for column in self._table.table.sd.cols]
         files = partition.files
         with Heartbeats(self._uri, partition.transaction):
-            gone = Deleted.read(files.deletes, partition.write_ids)
+            gone = Deleted.read(partition.deletes(), partition.write_ids)
             sources = [read_events(path, events, self._zone, columns=columns, length=length) for path, length in files.inserts]
             sources += [read_original(each, events, self._zone, columns=columns) for each in files.originals]
             for source in sources:

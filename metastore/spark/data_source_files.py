@@ -16,7 +16,7 @@ from metastore.acid.orc_files import cast
 from metastore.acid.portions import Divider, Portion
 from metastore.acid.types import arrow_type, with_timestamps
 from metastore.spark.assignment import DoesNotFit
-from metastore.spark.data_source_plan import Staged, WritePlan, staged_folder
+from metastore.spark.data_source_plan import FILES_OF_A_TASK, Staged, WritePlan, staged_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,8 @@ class TaskFiles:
     """Files of one attempt of a task, by partition and bucket.
 
     Of a table without buckets at most `MAX_OPEN_FILES` are open: of more partitions the one that was used longest ago ends its file, and
-    begins a further one when rows come. An overwrite and a bucketed table have one file each and so as many open as there are.
+    begins a further one when rows come, up to `FILES_OF_A_TASK`, of which the last stays open. An overwrite and a bucketed table have one
+    file each and so as many open as there are.
     """
 
     def __init__(self, plan: WritePlan, given: Sequence[str], task: int) -> None:
@@ -86,7 +87,10 @@ class TaskFiles:
             self._open.move_to_end(key)
             return self._open[key]
         while self._may_begin_again and len(self._open) >= MAX_OPEN_FILES:
-            self._open.popitem(last=False)[1].close()
+            ended = next((each for each in self._open if self._begun[each] < FILES_OF_A_TASK), None)
+            if ended is None:
+                break
+            self._open.pop(ended).close()
         file = self._open[key] = self._begin(key, self._begun[key])
         self._begun[key] += 1
         return file
@@ -106,7 +110,8 @@ class TaskFiles:
             if info.format[0] == "parquet":
                 return PlainParquetFile(self._storage, path, pa.schema(list(self._schema)[: len(self._data)]), plan.zone)
             return PlainOrcFile(self._storage, path, self._data, compression)
-        statement = 0 if plan.overwrite else self._task if bucketed else again
+        group, bucket = (0, bucket) if bucketed else divmod(bucket, buckets.MAX_BUCKETS)
+        statement = 0 if plan.overwrite else self._task if bucketed else group * FILES_OF_A_TASK + again
         name = buckets.file_name(bucket)
         self._files.append(Staged(f"{directory}/{name}", key[0], statement, name))
         return BucketFile(

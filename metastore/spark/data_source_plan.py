@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import uuid4
 
+from metastore.acid import buckets
 from metastore.idl import Table
 from metastore.rules.acid_directories import staging_name
 from metastore.spark.catalog import AcidTableInfo
+
+FILES_OF_A_TASK = 256
+"""Files that a task begins at most for one partition: the statements of a transaction are parted among tasks of the same bucket."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,15 @@ class WritePlan:
     @property
     def info(self) -> AcidTableInfo:
         return AcidTableInfo(self.table)
+
+    @property
+    def most_tasks(self) -> int | None:
+        """How many tasks row ids tell apart, by bucket and statement; None for any number."""
+        if self.info.is_insert_only:
+            return None
+        if self.overwrite or self.info.buckets:
+            return buckets.MAX_BUCKETS
+        return buckets.MAX_BUCKETS * (buckets.MAX_STATEMENTS // FILES_OF_A_TASK)
 
 
 class Staged(NamedTuple):

@@ -1,8 +1,8 @@
 """The writing half of the format `hive_acid`: tasks write files aside, the commit gives them their places and commits one transaction.
 
     .staging_txn_N_ATTEMPT/     what one attempt of a task has written; those of attempts that Spark does not choose are removed
-    delta_W_W_S/bucket_B        full transactional: B is the task, S counts its files for one partition; in a bucketed table B is the hash
-                                bucket, S the task
+    delta_W_W_S/bucket_B        full transactional: B is the task, S counts its files for one partition, from 256 on for tasks from 4,096 on
+                                whose B begins anew; in a bucketed table B is the hash bucket, S the task
     delta_W_W_0000/00000B_0     insert-only
     base_W/..                   an overwrite
 
@@ -26,6 +26,7 @@ from pyspark.sql.types import StructType
 from metastore import log
 from metastore.acid import buckets, heartbeat_process, statistics
 from metastore.acid.files import FsspecFiles
+from metastore.acid.own_bucket import footer_at_end, named
 from metastore.acid.partitions import found_or_added
 from metastore.acid.transactions import Agent, Transaction, TransactionLost, component, server_timeout
 from metastore.acid.unchanged import check_unchanged
@@ -35,6 +36,7 @@ from metastore.rules.acid_directories import base_name, delta_name, staging_name
 from metastore.spark import batch_numbers
 from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
 from metastore.spark.data_source_plan import Staged, WritePlan
+from metastore.spark.hadoop import in_parallel
 from metastore.spark.heartbeats import Heartbeats
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ class WriteRequest:
     def of(
         cls, uri: str, info: AcidTableInfo, schema: StructType, zone: str, options: Any, *, overwrite: bool, stream: bool = False
     ) -> WriteRequest:
-        """Check the columns and the kind of the table. WrongColumns, CanNotPlace."""
+        """Check the columns and the kind of the table. WrongColumns, CanNotPlace, TooManyBuckets."""
         given = tuple(info.given(schema.names))
         known = [column.name for column in [*info.table.sd.cols, *(info.table.partitionKeys or [])]]
         if unknown := [name for name in given if name not in known]:
@@ -84,6 +86,8 @@ class WriteRequest:
             raise WrongColumns(f"{info.full_name} is partitioned by {', '.join(missing)}, which the rows do not have")
         if info.is_insert_only and info.format[0] not in ("orc", "parquet"):
             raise CanNotPlace(f"{info.full_name} is insert-only in {info.format[0]}: write it with AcidTable.insert")
+        if not info.is_insert_only:
+            buckets.check_count(info.full_name, info.buckets)
         checkpoint = options.get("checkpointlocation", "")
         if stream and not checkpoint:
             raise CanNotPlace(f"a stream into {info.full_name} needs the option checkpointLocation, by which batches are known")
@@ -135,7 +139,7 @@ class _Writer:
         assert self._plan is not None
         with Heartbeats(self._plan.uri, self._plan.transaction) as transaction:
             transaction.check()
-            files = TaskFiles(self._plan, self._request.columns, _task_number())
+            files = TaskFiles(self._plan, self._request.columns, _task_number(self._plan))
             try:
                 for batch in iterator:
                     files.append(batch)
@@ -195,11 +199,15 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
         return [WritePlan(request.uri, request.info.table, key, 0, request.overwrite, request.zone, query) for key in left]
 
 
-def _task_number() -> int:
+def _task_number(plan: WritePlan) -> int:
+    """Return the number of this task. CanNotPlace where row ids would not tell its rows from those of others, before it has read any."""
     context: Any = TaskContext.get()
-    number = int(context.partitionId())
-    if number >= buckets.MAX_BUCKETS:
-        raise CanNotPlace(f"more than {buckets.MAX_BUCKETS} tasks write; give the rows fewer partitions with coalesce")
+    number, most = int(context.partitionId()), plan.most_tasks
+    if most is not None and number >= most:
+        raise CanNotPlace(
+            f"{plan.info.full_name}: more than {most} tasks write, whose rows would share ids; give the rows fewer partitions by "
+            f"coalesce({most}), or use AcidTable, which does"
+        )
     return number
 
 
@@ -230,7 +238,7 @@ def finish(plan: WritePlan, files: Sequence[Staged], *, batch: int | None = None
                 _remove_staged(plan, storage)
                 return
             noted = batch_numbers.note(info, plan.query, batch)
-        _check(plan, files)
+        _check(plan, storage, files)
         partitions = _place(plan, txn, storage, files, made)
         now = txn.call(lambda client: AcidTableInfo.load(client, info.database, info.name))
         statistics.forget(txn, now.table, partitions)
@@ -249,14 +257,22 @@ def finish(plan: WritePlan, files: Sequence[Staged], *, batch: int | None = None
         log.get("metastore.spark").warning("files that were written aside were left behind", table=info.full_name, reason=str(error))
 
 
-def _check(plan: WritePlan, files: Sequence[Staged]) -> None:
-    """Refuse several files of one bucket in a base. CanNotPlace."""
+def _check(plan: WritePlan, storage: Storage, files: Sequence[Staged]) -> None:
+    """Refuse several files of one bucket in a base, and rows that say that they are of another bucket than their file. CanNotPlace."""
     places = [(file.partition, file.statement, file.name) for file in files]
     if len(set(places)) < len(places):
         raise CanNotPlace(
             f"{plan.info.full_name}: several tasks wrote rows of one bucket, which an overwrite must have in one file; bring the rows into "
             "one task with coalesce(1), or use AcidTable.insert_overwrite"
         )
+    if not plan.info.is_insert_only:
+        in_parallel(lambda file: _check_own(plan, storage, file), files)
+
+
+def _check_own(plan: WritePlan, storage: Storage, file: Staged) -> None:
+    found = named(footer_at_end(lambda size: storage.read_end(file.path, size)))
+    if found is not None and found.is_wrong(buckets.of_file(file.name) or 0):
+        raise CanNotPlace(f"{plan.info.full_name}: {file.path} is to be {file.name}, and its rows say that they are of bucket {found}")
 
 
 def _place(plan: WritePlan, txn: Transaction, storage: Storage, files: Sequence[Staged], made: list[str]) -> list[str]:

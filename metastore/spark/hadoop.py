@@ -58,6 +58,15 @@ class Files:
         except Py4JJavaError as error:
             raise FileError(f"{path} can not be read: {error.java_exception}") from error
 
+    def read_end(self, path: str, size: int) -> bytes:
+        """Return the last `size` bytes of a file, or all of it. FileError."""
+        system, java = self._at(path)
+        try:
+            length = int(system.getFileStatus(java).getLen())
+        except Py4JJavaError as error:
+            raise FileError(f"{path} can not be read: {error.java_exception}") from error
+        return self.read(path, max(0, length - size))
+
     def write(self, path: str, content: bytes) -> None:
         """Make a small file. FileError."""
         system, java = self._at(path)

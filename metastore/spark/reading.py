@@ -187,11 +187,8 @@ def _renamed(row: Column, columns: StructType, names: Names) -> list[Column]:
 
 
 def _valid(events: DataFrame, write_ids: SeenWriteIds, *, mixed: bool) -> DataFrame:
-    """Keep what the snapshot sees, where a file may hold more; the filter needs all columns, as the module's text says."""
-    kept = events.where(
-        "operation >= 0 AND originalTransaction IS NOT NULL AND bucket >= 0 AND rowId >= 0 AND currentTransaction >= 0"
-        " AND (row IS NULL) = (operation = 2)"
-    )
+    """Keep what the snapshot sees, where a file may hold more."""
+    kept = complete(events)
     if not mixed:
         return kept
     kept = kept.where(F.col("currentTransaction") <= write_ids.high_watermark)
@@ -201,6 +198,14 @@ def _valid(events: DataFrame, write_ids: SeenWriteIds, *, mixed: bool) -> DataFr
     spark = events.sparkSession
     hidden = spark.createDataFrame([(number,) for number in unseen], "__unseen bigint")
     return kept.join(F.broadcast(hidden), F.col("currentTransaction") == F.col("__unseen"), "left_anti")
+
+
+def complete(events: DataFrame) -> DataFrame:
+    """Keep all events by a filter that needs all columns, as the module's text says."""
+    return events.where(
+        "operation >= 0 AND originalTransaction IS NOT NULL AND bucket >= 0 AND rowId >= 0 AND currentTransaction >= 0"
+        " AND (row IS NULL) = (operation = 2)"
+    )
 
 
 def _scan(

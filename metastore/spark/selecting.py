@@ -5,7 +5,7 @@ Source: Hive's AcidUtils and OrcAcidUtils.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from metastore.acid import buckets
@@ -37,23 +37,31 @@ class Selected:
     """Whether a file holds rows that the snapshot must not see."""
     bytes: int = 0
 
-    def by_bucket(self) -> list[Bucket]:
-        """Split the files by buckets; delete events are found in the file of the same bucket."""
+    def by_bucket(self, named: Mapping[str, Collection[int]] | None = None) -> list[Bucket]:
+        """Split the files by buckets; delete events are found in the file of the same bucket.
+
+        `named` are the buckets that rows of files name, where these are not the files' own: such a file belongs to them.
+        """
         out: dict[int, Bucket] = {}
 
-        def of(path: str) -> Bucket:
-            number = buckets.of_file(path.rpartition("/")[2]) or 0
-            return out.setdefault(number, Bucket(number))
+        def of(path: str) -> list[Bucket]:
+            own = buckets.of_file(path.rpartition("/")[2]) or 0
+            numbers = (named or {}).get(path, [own])
+            return [out.setdefault(number, Bucket(number, is_mixed=bool(named))) for number in numbers]
 
-        for path in self.inserts:
-            of(path).inserts.append((path, None))
-        for path, length in self.growing:
-            of(path).inserts.append((path, length))
+        for path, length in [*((path, None) for path in self.inserts), *self.growing]:
+            for bucket in of(path):
+                bucket.inserts.append((path, length))
         for path in self.deletes:
-            of(path).deletes.append(path)
+            for bucket in of(path):
+                bucket.deletes.append(path)
         for original in numbered(self.folder, self.originals):
             out.setdefault(original.bucket, Bucket(original.bucket)).originals.append(original)
         return [out[number] for number in sorted(out)]
+
+    def delete_directories(self) -> list[str]:
+        """Return the delete deltas."""
+        return list(dict.fromkeys(path.rpartition("/")[0] for path in self.deletes))
 
     def of_bucket(self, bucket: Bucket) -> Selected:
         """Return one of the parts of `by_bucket` as a selection."""

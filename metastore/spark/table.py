@@ -22,9 +22,11 @@ from metastore.idl import CompactionRequest, CompactionType, DataOperationType, 
 from metastore.spark import writing
 from metastore.spark.assignment import naming_the_column, stored
 from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
+from metastore.spark.checking import Finding, findings
 from metastore.spark.clauses import TARGET, Expression, field, judged_by_spark, quoted, set_columns, wholly_set
 from metastore.spark.faithful import check_kept
 from metastore.spark.merging import MergeBuilder
+from metastore.spark.misplaced import by_spark
 from metastore.spark.readers import LEASE, Reader, give_way
 from metastore.spark.reading import FOLDER, row_id_name
 from metastore.spark.spark_transaction import CanNotChange, SparkTransaction
@@ -271,6 +273,15 @@ class AcidTable:
             )
 
         return self._run(run)
+
+    def check(self) -> DataFrame:
+        """Return a row for each file that other readers take otherwise than it is meant: partition, file, problem, advice."""
+
+        def run(work: SparkTransaction, info: AcidTableInfo) -> list[Finding]:
+            folders = [] if info.is_insert_only else work.txn.call(info.folders)
+            return list(findings(work.files, folders, work.snapshot(info), by_spark(self._spark)))
+
+        return self._spark.createDataFrame(self._run(run), "partition string, file string, problem string, advice string")
 
 
 def _check_row_ids(info: AcidTableInfo, *, row_id: bool) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -25,6 +26,7 @@ from metastore.acid import buckets, statistics
 from metastore.acid.event_file import SIZES
 from metastore.acid.files import Status
 from metastore.acid.orc_files import cast
+from metastore.acid.own_bucket import footer_at_end, named
 from metastore.acid.partitions import found_or_added
 from metastore.idl import LockType, Table
 from metastore.rules.acid_directories import base_name, delta_name, staging_name
@@ -69,7 +71,7 @@ def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
 
 
 def insert(work: SparkTransaction, table: AcidTableInfo, new: DataFrame, *, statement: int, overwrite: bool = False) -> list[str]:
-    """Write rows (`fitted`) as inserted by this transaction; return the names of the partitions that were reached.
+    """Write rows (`fitted`) as inserted by this transaction; return the names of the partitions that were reached. TooManyBuckets.
 
     With `overwrite` they take the place of all rows of the table, or of the partitions that they lie in.
     """
@@ -142,16 +144,44 @@ def orc_options(table: AcidTableInfo) -> dict[str, str]:
 
 
 def _placed(table: AcidTableInfo, new: DataFrame, keys: Sequence[str]) -> tuple[bool, DataFrame]:
-    """Bring rows into the tasks that will write them; tell whether each row has its hash bucket in a column."""
+    """Bring rows into the tasks that will write them; tell whether each row has its hash bucket in a column. TooManyBuckets."""
     if table.buckets:
+        if not table.is_insert_only:
+            buckets.check_count(table.full_name, table.buckets)
         column = bucket_of(table, new)
         with_bucket = new.withColumn(BUCKET, column)
         return True, one_task_for_each(with_bucket, (*keys, BUCKET))
-    return False, new
+    return False, new if table.is_insert_only else _in_tasks(new)
+
+
+def _in_tasks(rows: DataFrame) -> DataFrame:
+    """Bring rows into as many tasks as row ids tell apart, and those that Spark computes on the driver into one.
+
+    On the driver Spark would compute the ids too, as if one task wrote the rows; it does not beyond a `coalesce`. Of two that follow on
+    each other it drops the first, which its user has meant.
+    """
+    plan = rows._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  # PySpark shows a plan as text alone
+    if _kind(plan) == "LocalRelation":
+        return rows.coalesce(1)
+    while _kind(plan) == "Project":
+        plan = plan.child()
+    if _kind(plan) == "Repartition" and not plan.shuffle() and plan.numPartitions() <= buckets.MAX_BUCKETS:
+        return rows
+    return rows.coalesce(buckets.MAX_BUCKETS)
+
+
+def _kind(plan: Any) -> str:
+    return str(plan.getClass().getSimpleName())
 
 
 def _encoded(bucket: Column, statement: int) -> Column:
     return (F.lit(buckets.encode(0, statement)) + bucket * F.lit(1 << 16)).cast("int")
+
+
+def decoded(number: Column) -> Column:
+    """Return the bucket that a row names, as `buckets.decode` does."""
+    version = F.shiftrightunsigned(number, 29)
+    return F.when(version == 1, F.shiftright(number, 16).bitwiseAND(F.lit(0xFFF))).otherwise(number)
 
 
 def delete(work: SparkTransaction, table: AcidTableInfo, gone: DataFrame, *, statement: int) -> list[str]:
@@ -159,8 +189,6 @@ def delete(work: SparkTransaction, table: AcidTableInfo, gone: DataFrame, *, sta
     write_id = work.txn.write_id(table.database, table.name)
     keys = [F.expr(text).alias(f"{KEY}{place}") for place, text in enumerate(key_texts(table))]
     identity = F.col(row_id_name(table))
-    version = F.shiftrightunsigned(identity["bucketid"], 29)
-    decoded = F.when(version == 1, F.shiftright(identity["bucketid"], 16).bitwiseAND(F.lit(0xFFF))).otherwise(identity["bucketid"])
     by = [*(f"{KEY}{place}" for place in range(len(keys))), BUCKET]
     events = gone.select(
         F.lit(2).alias("operation"),
@@ -170,7 +198,7 @@ def delete(work: SparkTransaction, table: AcidTableInfo, gone: DataFrame, *, sta
         F.lit(write_id).cast("bigint").alias("currentTransaction"),
         F.lit(None).cast(table.columns).alias("row"),
         *keys,
-        decoded.alias(BUCKET),
+        decoded(identity["bucketid"]).alias(BUCKET),
     )
     events = one_task_for_each(events, by).sortWithinPartitions(*by, "originalTransaction", "bucket", "rowId")
     part = f"{statement}_delete"
@@ -285,14 +313,22 @@ def _move(
 
 
 def place(work: SparkTransaction, table: AcidTableInfo, target: str, files: Iterable[tuple[str, int]]) -> None:
-    """Make a base or delta directory of (path of a file, bucket) pairs. FileError."""
-    make_directory(work, table, target)
+    """Make a base or delta directory of (path of a file, bucket) pairs. FileError, also where rows of a file name another bucket."""
     listed = list(files)
     if len({number for _, number in listed}) < len(listed):
         raise FileError(f"{target}: several tasks wrote rows of one bucket; nothing was moved")
+    if not table.is_insert_only:
+        in_parallel(lambda item: _check_own(work, *item), listed)
+    make_directory(work, table, target)
     for path, number in listed:
         name = f"{number:06d}_0" if table.is_insert_only else buckets.file_name(number)
         work.files.rename(path, f"{target}/{name}")
+
+
+def _check_own(work: SparkTransaction, path: str, number: int) -> None:
+    found = named(footer_at_end(lambda size: work.files.read_end(path, size)))
+    if found is not None and found.is_wrong(number):
+        raise FileError(f"{path} is to be bucket {number}, and its rows say that they are of bucket {found}; nothing was moved")
 
 
 def make_directory(work: SparkTransaction, table: AcidTableInfo, target: str) -> None:
@@ -319,8 +355,6 @@ def task_of(file: Status) -> int:
     match = _PART.match(file.name)
     if match is None:
         raise FileError(f"{file.path} is no file that Spark writes")
-    if int(match[1]) >= buckets.MAX_BUCKETS:
-        raise FileError(f"{file.path}: more than {buckets.MAX_BUCKETS} tasks wrote; give the rows fewer partitions with coalesce")
     return int(match[1])
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
+from metastore.acid import buckets
 from metastore.acid.bucket_files import Storage, event_type
 from metastore.acid.partitions import found, found_or_added
 from metastore.acid.portions import Divider, Portion
@@ -136,6 +137,10 @@ class StreamingConnection:
             raise NotStreamable(f"{where} is insert-only: a stream needs a full transactional table in ORC")
         if "orc" not in (self.table.sd.outputFormat or "").lower():
             raise NotStreamable(f"{where} is kept as {self.table.sd.outputFormat}: a stream writes ORC alone")
+        try:
+            buckets.check_count(where, self.table.sd.numBuckets or 0)
+        except buckets.TooManyBuckets as error:
+            raise NotStreamable(str(error)) from error
 
     def _static(self, given: Mapping[str, str] | None) -> str | None:
         if given is None:

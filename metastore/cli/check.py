@@ -1,0 +1,55 @@
+"""`metastore check`: look for files of transactional tables that readers take otherwise than they are meant. Never changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from metastore.cli.options import DEFAULT_URI, TlsCa, Uri, asking, fail
+from metastore.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from metastore.client import Client
+
+Name = Annotated[str | None, typer.Argument(metavar="[DATABASE[.TABLE]]", help="Nothing, a database or a table.")]
+
+
+def check(name: Name = None, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None) -> None:
+    """Look for files of full-ACID tables that hold rows of another bucket or have names that Hive refuses; status 1 if there are any."""
+    try:
+        from metastore.spark.catalog import AcidTableInfo, NotTransactional
+        from metastore.spark.checking import check_table
+    except ImportError as error:
+        fail(f"tables are read by what comes with metastore[spark]: pip install 'metastore[spark]' ({error})")
+    rows: list[tuple[str, ...]] = []
+    failed = 0
+    with asking(uri, tls_ca) as client:
+        for database, table in _tables(client, name):
+            try:
+                info = AcidTableInfo.load(client, database, table)
+            except NotTransactional as error:
+                if name is not None and "." in name:
+                    fail(str(error))
+                continue
+            try:
+                found = check_table(uri, info)
+            except Exception as error:  # noqa: BLE001  # one table that can not be read hides no other
+                typer.echo(f"metastore: {database}.{table} can not be checked: {type(error).__name__}: {error}", err=True)
+                failed += 1
+            else:
+                rows += [(info.full_name, *each) for each in found]
+    print_table(("table", "partition", "file", "problem", "what to do"), rows)
+    if rows or failed:
+        raise typer.Exit(1)
+
+
+def _tables(client: Client, name: str | None) -> Iterator[tuple[str, str]]:
+    """Yield the tables that a name means."""
+    if name is not None and "." in name:
+        database, table = name.split(".", 1)
+        yield database, table
+        return
+    for database in [name] if name is not None else client.get_all_databases():
+        yield from ((database, table) for table in client.get_tables(database, "*"))

@@ -1,0 +1,62 @@
+"""Say which files of a transactional table other readers take otherwise than they are meant. This module changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from metastore.acid import buckets
+from metastore.acid.files import FsspecFiles
+from metastore.acid.orc_files import open_orc
+from metastore.acid.transactions import TableSnapshot, Transaction
+from metastore.rules.acid_directories import parse
+from metastore.spark.catalog import AcidTableInfo, Folder
+from metastore.spark.misplaced import Exact, misplaced
+from metastore.spark.selecting import Lister, Selected, select
+
+COMPACT = "compact it (major) by `metastore compactor`"
+
+
+class Finding(NamedTuple):
+    """What is wrong with one file of a table or partition, `k=v/..`, and what to do about it."""
+
+    partition: str
+    file: str
+    problem: str
+    advice: str
+
+
+def findings(files: Lister, folders: Sequence[Folder], snapshot: TableSnapshot, exact: Exact) -> Iterator[Finding]:
+    """Yield what is wrong with the files of a full-ACID table that a snapshot reads. FileError, NotEnoughHistory."""
+    for selected in select(files, folders, snapshot, insert_only=False):
+        yield from _misplaced(selected, misplaced(files, selected, exact))
+        for path in selected.originals:
+            name = path.rpartition("/")[2]
+            if not buckets.is_original(name) and buckets.of_file(name) is None:
+                problem = f"Hive refuses the whole {'partition' if selected.folder.name else 'table'} for a file of this name"
+                yield Finding(selected.folder.name, path, problem, f"{COMPACT}, which writes the rows into files that Hive reads")
+
+
+def _misplaced(selected: Selected, found: dict[str, list[int]]) -> Iterator[Finding]:
+    for path, numbers in found.items():
+        problem = f"its rows say that they are of bucket {', '.join(map(str, numbers))}: Hive shows those again that were deleted"
+        directory = parse(path.split("/")[-2])
+        if directory is not None and directory.visibility:
+            problem += ", and so may the compaction that made this file have done"
+        yield Finding(selected.folder.name, path, problem, f"{COMPACT}, not by Hive's, which would make that permanent")
+
+
+def check_table(uri: str, table: AcidTableInfo) -> list[Finding]:
+    """Return what is wrong with the files of a table, read without Spark. The Thrift exceptions of the metastore, OSError."""
+    if table.is_insert_only:
+        return []
+    with Transaction.begin(uri, read_only=True) as txn:
+        snapshot = txn.snapshots([(table.database, table.name)])[table.database, table.name]
+        folders = txn.call(table.folders)
+        return list(findings(FsspecFiles(), folders, snapshot, _named_in))
+
+
+def _named_in(path: str) -> set[int]:
+    """Return the buckets that the rows of a file name."""
+    numbers = open_orc(path).read(columns=["bucket"]).column("bucket").unique()
+    return {buckets.decode(number) for number in numbers.to_pylist()}
