@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import pairwise, repeat
 from typing import Any
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,10 +26,10 @@ from metastore.acid import buckets
 from metastore.acid.calendars import GREGORIAN, as_stored
 from metastore.acid.event_file import hive_metadata
 from metastore.acid.orc_files import cast
+from metastore.acid.storage import VERSION_FILE, Storage, naming_the_file
 from metastore.acid.types import decimal_of, parts, with_timestamps
 
 DAY = 86_400_000_000
-VERSION_FILE, VERSION = "_orc_acid_version", b"2"
 EVENT = (("operation", "int"), ("originalTransaction", "bigint"), ("bucket", "int"), ("rowId", "bigint"), ("currentTransaction", "bigint"))
 _TYPES: dict[str, type[pyorc.TypeDescription]] = {
     "boolean": pyorc.Boolean,
@@ -46,83 +45,6 @@ _TYPES: dict[str, type[pyorc.TypeDescription]] = {
     "date": pyorc.Date,
     "timestamp": pyorc.Timestamp,
 }
-
-
-class CanNotWrite(OSError):
-    """The warehouse refused; nothing of the transaction will be seen."""
-
-
-@contextmanager
-def _naming_the_file(path: str) -> Iterator[None]:
-    try:
-        yield
-    except CanNotWrite:
-        raise
-    except OSError as error:
-        raise CanNotWrite(f"{path} can not be written: {error}; the stream needs the right to write into the table's folder") from error
-
-
-class Storage:
-    """The file system that holds a table."""
-
-    def __init__(self, location: str) -> None:
-        self._system, _ = fsspec.core.url_to_fs(_plain(location))
-        protocol = self._system.protocol if isinstance(self._system.protocol, str) else self._system.protocol[0]
-        self.grows = protocol in ("file", "local")
-        """Whether others see what was flushed before a file is closed; object stores show whole files only."""
-
-    def path(self, location: str) -> str:
-        """Return a location as this file system names it."""
-        return str(self._system._strip_protocol(_plain(location)))  # noqa: SLF001  # fsspec's way to say it
-
-    def make_directory(self, path: str, *, versioned: bool = True) -> None:
-        """Make a base or delta directory, of events or of plain files, unless it is there. CanNotWrite."""
-        with _naming_the_file(path):
-            self._system.makedirs(path, exist_ok=True)
-            if versioned and not self._system.exists(f"{path}/{VERSION_FILE}"):
-                self._system.pipe_file(f"{path}/{VERSION_FILE}", VERSION)
-
-    def create(self, path: str) -> Any:
-        """Open a new file. CanNotWrite."""
-        with _naming_the_file(path):
-            return self._system.open(path, "wb")
-
-    def open(self, path: str) -> Any:
-        """Open a file to read."""
-        return self._system.open(path, "rb")
-
-    def read_end(self, path: str, size: int) -> bytes:
-        """Return the last `size` bytes of a file, or all of it."""
-        return bytes(self._system.tail(path, size))
-
-    def rename(self, source: str, target: str) -> None:
-        """Give a file another name, which nothing has. CanNotWrite."""
-        with _naming_the_file(target):
-            if self._system.exists(target):
-                raise CanNotWrite(f"{target} is there already")
-            self._system.mv(source, target)
-
-    def remove(self, path: str) -> None:
-        """Remove a file; one that stays does no harm."""
-        with suppress(OSError):
-            self._system.rm_file(path)
-
-    def remove_directory(self, path: str) -> None:
-        """Remove a directory with all in it; what stays does no harm."""
-        with suppress(OSError):
-            self._system.rm(path, recursive=True)
-
-    def below(self, path: str) -> list[str]:
-        """Return the paths of what lies in a directory, hidden or not; nothing when it is not there."""
-        self._system.invalidate_cache(path)
-        try:
-            return [str(found) for found in self._system.ls(path, detail=False)]
-        except FileNotFoundError:
-            return []
-
-
-def _plain(location: str) -> str:
-    return location.replace("s3a://", "s3://", 1).replace("s3n://", "s3://", 1)
 
 
 class AsIs(ORCConverter):
@@ -254,6 +176,7 @@ class BucketFile:
         self._starts: list[tuple[int, int]] = []
         """(first row of the file, write id) of each transaction that wrote."""
         self._count = 0
+        self._is_named = False
         storage.make_directory(directory)
         self._lengths: Any = None
         if grows:
@@ -276,22 +199,33 @@ class BucketFile:
         numbers = range(self._next_row, self._next_row + len(rows))
         values = zip(*(as_numbers(column) for column in rows.columns), strict=True)
         events = zip(repeat(0), repeat(write_id), repeat(self._number), numbers, repeat(write_id), values, strict=False)
-        with _naming_the_file(self._path):
+        with naming_the_file(self._path):
             self._writer.writerows(events)
         self._next_row += len(rows)
         self._count += len(rows)
 
     def flush(self) -> None:
         """Make what was written readable."""
-        with _naming_the_file(self._path):
+        with naming_the_file(self._path):
             length = self._writer.write_intermediate_footer()
             if self._lengths is not None:
                 self._file.flush()
+                self._storage.sync(self._path)  # before it is told of: up to a length that is told the file can be read
                 self._tell_length(length)
+                self._sync_names()
+
+    def _sync_names(self) -> None:
+        """Write the length, and at the first time all names, through to the disk."""
+        self._storage.sync(self._path + "_flush_length")
+        if not self._is_named:
+            directory = self._path.rpartition("/")[0]
+            self._storage.sync(f"{directory}/{VERSION_FILE}")
+            self._storage.sync_names(directory)
+            self._is_named = True
 
     def close(self) -> None:
         """End the file; rows that were not flushed belong to no commit and are kept with the others."""
-        with _naming_the_file(self._path):
+        with naming_the_file(self._path):
             self._writer.write_intermediate_footer()
             self._file.flush()
             keys = self._last_keys() if self._storage.grows else None
@@ -299,6 +233,7 @@ class BucketFile:
             self._writer.close()
             self._file.close()
             if self._lengths is not None:
+                self._storage.sync(self._path)
                 self._lengths.close()
         self._storage.remove(self._path + "_flush_length")
 
@@ -315,7 +250,7 @@ class BucketFile:
         self._storage.remove(self._path)
 
     def _tell_length(self, length: int) -> None:
-        with _naming_the_file(self._path + "_flush_length"):
+        with naming_the_file(self._path + "_flush_length"):
             self._lengths.write(length.to_bytes(8, "big"))
             self._lengths.flush()
 
@@ -341,7 +276,7 @@ class PlainFile:
 
     def close(self) -> None:
         """End the file."""
-        with _naming_the_file(self._path):
+        with naming_the_file(self._path):
             self._writer.close()
             self._file.close()
 
@@ -368,7 +303,7 @@ class PlainOrcFile(PlainFile):
 
     def append(self, write_id: int, rows: pa.RecordBatch) -> None:  # noqa: ARG002  # rows do not bear it
         """Write rows, which have the file's columns."""
-        with _naming_the_file(self._path):
+        with naming_the_file(self._path):
             self._writer.writerows(zip(*(as_numbers(column) for column in rows.columns), strict=True))
 
 
@@ -388,5 +323,5 @@ class PlainParquetFile(PlainFile):
     def append(self, write_id: int, rows: pa.RecordBatch) -> None:  # noqa: ARG002  # rows do not bear it
         """Write rows, which have the file's columns."""
         columns = [cast(as_stored(values), field.type, self._zone) for values, field in zip(rows.columns, self._schema, strict=True)]
-        with _naming_the_file(self._path):
+        with naming_the_file(self._path):
             self._writer.write_batch(pa.record_batch(columns, schema=self._writer.schema))

@@ -10,6 +10,7 @@ own reader and writer where Python can not copy what they hold. Source: Hive's W
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -18,11 +19,11 @@ from pyspark.sql import DataFrame
 from metastore.acid.buckets import Bucket, of_original
 from metastore.acid.transactions import TableSnapshot
 from metastore.idl import CompactionInfoStruct, CompactionType
-from metastore.rules.acid_directories import FolderState, base_name, delta_name
+from metastore.rules.acid_directories import FolderEntry, FolderState, base_name, delta_name, parse, staging_of
 from metastore.spark import faithful, writing
 from metastore.spark.bucket_tasks import DELETES, rewritten
 from metastore.spark.catalog import AcidTableInfo, Folder
-from metastore.spark.hadoop import in_parallel
+from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.misplaced import by_spark, misplaced
 from metastore.spark.orc_metadata import describe
 from metastore.spark.plain_files import LINES, skipped, to_write
@@ -65,13 +66,29 @@ def prepare(work: SparkTransaction, entry: CompactionInfoStruct) -> CompactionJo
 
 
 def run(work: SparkTransaction, job: CompactionJob) -> list[str]:
-    """Write the new directories and return their names. NothingToCompact, CanNotKeep; FileError and what Spark raises."""
+    """Write the new directories and return their names, or leave none. NothingToCompact, CanNotKeep; FileError and what Spark raises."""
     state, _ = state_of(work.files, job.folder, job.snapshot)
     (selected,) = select(work.files, [job.folder], job.snapshot, insert_only=job.table.is_insert_only)
     _check(work, job, state, selected)
-    if job.is_major:
-        return [_major(work, job, selected)]
-    return _minor(work, job, state, selected)
+    try:
+        if job.is_major:
+            return [_major(work, job, selected)]
+        return _minor(work, job, state, selected)
+    except BaseException:
+        with suppress(FileError):  # the cleaner takes it away later
+            _take_back(work, job)
+        raise
+
+
+def _take_back(work: SparkTransaction, job: CompactionJob) -> None:
+    """Remove what the transaction has written, whole and aside. FileError."""
+    for status in work.files.list(job.folder.location):
+        parsed = parse(status.name) if status.is_directory else None
+        if parsed is not None and parsed.visibility == work.txn.id:
+            work.files.delete(status.path)
+    aside = [FolderEntry(status.name) for status in work.files.list(job.table.location) if status.is_directory]
+    for name in staging_of([work.txn.id], aside):
+        work.files.delete(f"{job.table.location}/{name}")
 
 
 def _check(work: SparkTransaction, job: CompactionJob, state: FolderState, selected: Selected) -> None:

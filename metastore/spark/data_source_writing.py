@@ -42,7 +42,7 @@ from metastore.spark.heartbeats import Heartbeats
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from metastore.acid.bucket_files import Storage
+    from metastore.acid.storage import Storage
 
 LEASE = 3600.0
 """Seconds for which that process sends heartbeats unless the option `lease` says otherwise; running tasks send heartbeats besides."""
@@ -224,7 +224,7 @@ def resumed(plan: WritePlan) -> Transaction:
 
 def finish(plan: WritePlan, files: Sequence[Staged], *, batch: int | None = None) -> None:
     """Give files their places and commit, with a stream's batch its number. What fails before the commit leaves no directory."""
-    from metastore.acid.bucket_files import Storage
+    from metastore.acid.storage import Storage
 
     txn = resumed(plan)
     storage = Storage(plan.info.location)
@@ -240,6 +240,7 @@ def finish(plan: WritePlan, files: Sequence[Staged], *, batch: int | None = None
             noted = batch_numbers.note(info, plan.query, batch)
         _check(plan, storage, files)
         partitions = _place(plan, txn, storage, files, made)
+        storage.sync_placed(made)
         now = txn.call(lambda client: AcidTableInfo.load(client, info.database, info.name))
         statistics.forget(txn, now.table, partitions)
         if partitions:
@@ -299,7 +300,7 @@ def _make(plan: WritePlan, storage: Storage, directory: str, made: list[str]) ->
 
 def give_up(plan: WritePlan) -> None:
     """Abort the transaction, which the server may have given up already, and remove what tasks wrote aside."""
-    from metastore.acid.bucket_files import Storage
+    from metastore.acid.storage import Storage
 
     with suppress(Exception), connect(plan.uri) as client:
         client.abort_txn(AbortTxnRequest(txnid=plan.transaction, txn_type=TxnType.DEFAULT))

@@ -10,6 +10,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from metastore.acid.durable import local_path, sync_placed
 from metastore.acid.files import Status
 
 PARALLEL = 16
@@ -114,6 +115,17 @@ class Files:
             raise FileError(f"{source} can not be renamed to {target}: {error.java_exception}") from error
         if not done:
             raise FileError(f"{source} can not be renamed to {target}")
+
+    def sync(self, directory: str, top: str) -> None:
+        """Write a directory through to the disk, as `durable.sync_placed` does, where that is the machine's own. FileError."""
+        system, java = self._at(directory)
+        path = local_path(str(system.makeQualified(java).toString()))
+        if path is None:
+            return
+        try:
+            sync_placed([path], local_path(top) or path)
+        except OSError as error:
+            raise FileError(f"{error.filename} can not be written through to the disk: {error.strerror}") from error
 
     def delete(self, path: str) -> None:
         """Remove a file or directory, with all in it; one that is not there is removed already. FileError."""

@@ -104,7 +104,7 @@ def insert(work: SparkTransaction, table: AcidTableInfo, new: DataFrame, *, stat
     if not table.is_insert_only:
         describe(work.spark, lengths(found), deletes=False)
     if overwrite and not keys and not found:
-        make_directory(work, table, f"{table.location}/{name}")
+        place(work, table, f"{table.location}/{name}", [])
     try:
         return _move(work, table, found, name, lambda texts: _hive_name(table, texts, time_zone(work.spark)), overwrite=overwrite)
     finally:
@@ -278,6 +278,7 @@ def write_plain(work: SparkTransaction, table: AcidTableInfo, rows: DataFrame, t
     for folder in folders.values():
         work.files.make(folder.location)
     in_parallel(lambda item: work.files.rename(item[1].path, f"{folders[item[0]].location}/{item[1].name}"), named)
+    in_parallel(lambda folder: work.files.sync(folder.location, into.location), folders.values())
     remove_staged(work, into, "plain")
 
 
@@ -308,12 +309,21 @@ def _move(
         partition = named(texts) if texts else ""
         by_partition.setdefault(partition, []).append((status.path, task_of(status) if bucket is None else bucket))
     folders = _folders(work, table, list(by_partition), overwrite=overwrite)
-    in_parallel(lambda item: place(work, table, f"{folders[item[0]].location}/{name}", item[1]), by_partition.items())
+    targets = {partition: f"{folders[partition].location}/{name}" for partition in by_partition}
+    try:
+        in_parallel(lambda partition: place(work, table, targets[partition], by_partition[partition]), targets)
+    except BaseException:
+        with suppress(FileError):  # the cleaner takes it away later
+            in_parallel(work.files.delete, targets.values())
+        raise
     return sorted(folders[partition].name for partition in by_partition if partition)
 
 
 def place(work: SparkTransaction, table: AcidTableInfo, target: str, files: Iterable[tuple[str, int]]) -> None:
-    """Make a base or delta directory of (path of a file, bucket) pairs. FileError, also where rows of a file name another bucket."""
+    """Make a base or delta directory of (path of a file, bucket) pairs, and write it through to the disk.
+
+    FileError, also where rows of a file name another bucket.
+    """
     listed = list(files)
     if len({number for _, number in listed}) < len(listed):
         raise FileError(f"{target}: several tasks wrote rows of one bucket; nothing was moved")
@@ -323,6 +333,7 @@ def place(work: SparkTransaction, table: AcidTableInfo, target: str, files: Iter
     for path, number in listed:
         name = f"{number:06d}_0" if table.is_insert_only else buckets.file_name(number)
         work.files.rename(path, f"{target}/{name}")
+    work.files.sync(target, table.location)
 
 
 def _check_own(work: SparkTransaction, path: str, number: int) -> None:

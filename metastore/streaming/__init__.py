@@ -6,7 +6,7 @@ with StreamingConnection("thrift://host:9083", "sales.orders", StrictJson()) as 
             batch.write(records)
 """
 
-from metastore.acid.bucket_files import CanNotWrite
+from metastore.acid.storage import CanNotWrite
 from metastore.acid.unchanged import TableChanged
 from metastore.streaming.batch import BatchEnded, Overtaken, TransactionBatch
 from metastore.streaming.connection import NotStreamable, StreamingConnection

@@ -9,9 +9,10 @@ from types import TracebackType
 from typing import Any
 
 from metastore.acid import buckets
-from metastore.acid.bucket_files import Storage, event_type
+from metastore.acid.bucket_files import event_type
 from metastore.acid.partitions import found, found_or_added
 from metastore.acid.portions import Divider, Portion
+from metastore.acid.storage import Storage
 from metastore.acid.transactions import LOCK_PATIENCE, Agent, server_timeout
 from metastore.acid.types import UnknownType
 from metastore.client import Client, connect
