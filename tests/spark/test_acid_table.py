@@ -20,7 +20,7 @@ from metastore.spark.compactor import Compactor
 from metastore.spark.merging import SeveralMatches
 from metastore.spark.table import CanNotChange
 from metastore.spark.writing import WrongColumns
-from tests.support.acid_tables import TableMaker
+from tests.support.acid_tables import TableMaker, stored_table
 
 EMP = "id int, name string, salary int"
 
@@ -243,7 +243,7 @@ def test_columns_that_came_later_are_null_in_older_rows(spark: SparkSession, mak
     table = make_table("id int, s struct<a:int>")
     table.insert(spark.createDataFrame([(1, Row(a=1))], "id int, s struct<a:int>"))
     name = table.detail().first().name.split(".")[1]
-    altered = client.get_table("default", name)
+    altered = stored_table(client, name)
     altered.sd.cols = [*altered.sd.cols, FieldSchema("extra", "string", None)]
     client.alter_table_with_environment_context("default", name, altered, EnvironmentContext(properties={}))
     table.insert(spark.createDataFrame([(2, Row(a=2), "x")], "id int, s struct<a:int>, extra string"))

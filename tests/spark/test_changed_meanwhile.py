@@ -17,7 +17,7 @@ from metastore.client import Client
 from metastore.idl import DataOperationType, FieldSchema, LockState, LockType, ShowLocksRequest
 from metastore.spark import AcidTable
 from tests.spark.test_partition_values import ids, save
-from tests.support.acid_tables import TableMaker
+from tests.support.acid_tables import TableMaker, stored_table
 from tests.support.servers import Server
 
 HAS_FORMAT = int(pyspark.__version__.split(".")[0]) >= 4
@@ -63,7 +63,7 @@ def test_a_table_that_changed_while_its_lock_was_waited_for(
     table.insert(spark.sql("select 1 id, 'old' v"))
     name = table.name.split(".")[1]
     with held_up(server, client, name, lambda: statement(spark, table)) as under_way:
-        altered = client.get_table("default", name)
+        altered = stored_table(client, name)
         altered.sd.cols.append(FieldSchema("w", "int", None))
         client.alter_table("default", name, altered)
     with pytest.raises(Exception, match=rf"{table.name} changed while its lock was waited for \(columns\): run the statement again"):
@@ -75,7 +75,7 @@ def test_what_no_file_depends_on_may_change(spark: SparkSession, server: Server,
     table = make_table("id int, v string")
     name = table.name.split(".")[1]
     with held_up(server, client, name, lambda: by_insert(spark, table)) as under_way:
-        altered = client.get_table("default", name)
+        altered = stored_table(client, name)
         altered.parameters["comment"] = "new"
         altered.sd.cols[0].comment = "a number"
         client.alter_table("default", name, altered)
@@ -86,7 +86,7 @@ def test_what_no_file_depends_on_may_change(spark: SparkSession, server: Server,
 def test_another_table_of_the_same_name_is_another(spark: SparkSession, server: Server, client: Client, make_table: TableMaker) -> None:
     table = make_table("id int, v string")
     name = table.name.split(".")[1]
-    definition = client.get_table("default", name)
+    definition = stored_table(client, name)
     with held_up(server, client, name, lambda: by_insert(spark, table)) as under_way:
         client.drop_table("default", name, True)
         definition.id = None

@@ -14,7 +14,7 @@ from metastore.idl import FieldSchema
 from metastore.spark import AcidTable, compacting
 from metastore.spark.bucket_tasks import rewritten
 from metastore.spark.compactor import Compactor
-from tests.support.acid_tables import TableMaker
+from tests.support.acid_tables import TableMaker, stored_table
 from tests.support.servers import Server
 
 
@@ -139,7 +139,7 @@ def test_columns_that_were_added_and_changed(spark: SparkSession, client: Client
 
 def _alter(client: Client, table: AcidTable, *columns: FieldSchema) -> None:
     database, name = table.name.split(".")
-    found = client.get_table(database, name)
+    found = stored_table(client, name, database)
     found.sd.cols = list(columns)
     client.alter_table(database, name, found)
 

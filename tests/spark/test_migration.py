@@ -16,7 +16,7 @@ from metastore.client import Client
 from metastore.idl import FieldSchema, LockState, MetaException, SerDeInfo, ShowLocksRequest, StorageDescriptor, Table
 from metastore.spark import AcidTable, migration
 from metastore.spark.migration import CanNotConvert, to_plain, to_transactional
-from tests.support.acid_tables import FORMATS, TableMaker
+from tests.support.acid_tables import FORMATS, TableMaker, stored_table
 
 
 def make_plain(client: Client, name: str, file_format: str, keys: str = "") -> str:
@@ -41,7 +41,7 @@ def make_plain(client: Client, name: str, file_format: str, keys: str = "") -> s
             ),
         )
     )
-    return str(client.get_table("default", name).sd.location)
+    return str(stored_table(client, name).sd.location)
 
 
 def rows(table: AcidTable) -> list[tuple[object, ...]]:
@@ -62,7 +62,7 @@ def test_an_orc_table_there_and_back(spark: SparkSession, client: Client) -> Non
     assert rows(table) == want
     table.close()
     to_plain(spark, "default.to_acid")
-    plain = client.get_table("default", "to_acid")
+    plain = stored_table(client, "to_acid")
     assert "transactional" not in plain.parameters
     assert sorted(map(tuple, spark.read.orc(plain.sd.location).collect())) == want
     client.drop_table("default", "to_acid", True)
@@ -82,7 +82,7 @@ def test_a_partitioned_table_becomes_insert_only(spark: SparkSession, client: Cl
     table.close()
     to_plain(spark, f"default.{name}")
     assert sorted(client.get_partition_names("default", name, -1)) == ["day=a", "day=b"]
-    found = spark.read.format(file_format).load(client.get_table("default", name).sd.location)
+    found = spark.read.format(file_format).load(stored_table(client, name).sd.location)
     assert sorted(map(tuple, found.select("id", "name", "day").collect())) == want
     client.drop_table("default", name, True)
 
@@ -91,7 +91,7 @@ def test_what_can_not_be_converted_stays(spark: SparkSession, client: Client) ->
     location = make_plain(client, "no_acid", "parquet")
     with pytest.raises(CanNotConvert, match="only become insert-only"):
         to_transactional(spark, "default.no_acid", insert_only=False)
-    assert "transactional" not in client.get_table("default", "no_acid").parameters
+    assert "transactional" not in stored_table(client, "no_acid").parameters
     client.drop_table("default", "no_acid", True)
     location = make_plain(client, "nested", "orc")
     spark.range(3).selectExpr("cast(id as int) id", "'x' name").write.orc(f"{location}/inner")
@@ -107,7 +107,7 @@ def test_files_get_their_names_back_when_the_table_can_not_be_changed(spark: Spa
     location = make_plain(client, "sorted_table", "orc")
     spark.range(3).selectExpr("cast(id as int) id", "'x' name").coalesce(1).write.mode("append").orc(location)
     before = sorted(path.name for path in Path(location.removeprefix("file:")).iterdir())
-    table = client.get_table("default", "sorted_table")
+    table = stored_table(client, "sorted_table")
     table.sd.inputFormat = "org.apache.hadoop.mapred.TextInputFormat"
     client.alter_table("default", "sorted_table", table)
     with pytest.raises(Exception, match=r"(?i)acid"):
@@ -140,7 +140,7 @@ def test_an_insert_waits_until_a_table_is_plain_and_is_told(
         to_plain(spark, table.name)
         with pytest.raises(TableChanged):
             late[0].result()
-    assert [tuple(row) for row in spark.read.orc(client.get_table("default", name).sd.location).collect()] == [(1, "a")]
+    assert [tuple(row) for row in spark.read.orc(stored_table(client, name).sd.location).collect()] == [(1, "a")]
 
 
 def refused(*_arguments: object) -> None:
@@ -190,13 +190,11 @@ def test_an_exchange_that_breaks_off_keeps_the_rows(
         left == {"not now": {name}, "may have been dropped": {name, f"{name}__plain"}, "could not be renamed": {f"{name}__plain"}}[reason]
     )
     for each in left:
-        found = (
-            AcidTable.forName(spark, table.name).toDF() if each == name else spark.read.orc(client.get_table("default", each).sd.location)
-        )
+        found = AcidTable.forName(spark, table.name).toDF() if each == name else spark.read.orc(stored_table(client, each).sd.location)
         assert [tuple(row) for row in found.collect()] == [(1, "a")]
     table.close()
     if method == "alter_table":
-        renamed = client.get_table("default", f"{name}__plain")
+        renamed = stored_table(client, f"{name}__plain")
         renamed.tableName = name
         client.alter_table("default", f"{name}__plain", renamed)
     elif "__plain" in left:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from metastore.client import Client
 from metastore.spark.migration import to_transactional
-from tests.support.acid_tables import TableMaker
+from tests.support.acid_tables import TableMaker, stored_table
 from tests.support.servers import Server
 
 Sql = Callable[[str], object]
@@ -47,10 +47,7 @@ def sql(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sq
 
 def files_of(client: Client, name: str) -> set[str]:
     """Return the files below a table's directory, its hidden ones left out."""
-    from metastore.idl import ClientCapabilities, GetTableRequest
-
-    request = GetTableRequest(dbName="default", tblName=name, capabilities=ClientCapabilities(values=[2]))
-    folder = Path(urlsplit(client.get_table_req(request).table.sd.location).path)
+    folder = Path(urlsplit(stored_table(client, name).sd.location).path)
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")}
 
 

@@ -21,7 +21,7 @@ from metastore.idl import CreateTableRequest
 from metastore.spark import AcidTable
 from metastore.spark.catalog import CAPABILITIES
 from metastore.spark.compactor import Compactor
-from tests.support.acid_tables import definition
+from tests.support.acid_tables import definition, stored_table
 from tests.support.kdc import Kdc
 from tests.support.secured import Secured, grant
 
@@ -81,7 +81,7 @@ class Ruled:
         made = definition(TABLE, "id int, name string", "k string")
         admin.create_table_req(CreateTableRequest(table=made, processorCapabilities=CAPABILITIES, processorIdentifier="tests"))
         grant(admin, TABLE, PRIVILEGES)
-        self.folder = Path(admin.get_table("default", TABLE).sd.location.removeprefix("file:"))
+        self.folder = Path(stored_table(admin, TABLE).sd.location.removeprefix("file:"))
 
     def become(self, user: str) -> None:
         self._monkeypatch.setenv("METASTORE_CLIENT_TOKEN", self._secured.token_of(user))

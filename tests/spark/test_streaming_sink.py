@@ -18,7 +18,7 @@ from metastore.spark.batch_numbers import PARAMETER, add_parameter
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.spark_transaction import SparkTransaction
 from metastore.spark.streaming_sink import committed, insert_once, write_stream
-from tests.support.acid_tables import TableMaker
+from tests.support.acid_tables import TableMaker, stored_table
 from tests.support.servers import ROOT, Server
 
 COLUMNS = "id int, name string"
@@ -65,7 +65,7 @@ def test_a_batch_that_spark_repeats_is_passed_over(spark: SparkSession, client: 
     run(spark, table, source, checkpoint)
     assert ids(table) == list(range(30))
     assert batches(client, table) == {query: 2}
-    assert client.get_table("default", table.name.partition(".")[2]).parameters["kept"] == "as it is"
+    assert stored_table(client, table.name.partition(".")[2]).parameters["kept"] == "as it is"
 
 
 def test_a_new_checkpoint_is_a_new_query(spark: SparkSession, client: Client, make_table: TableMaker, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_new_checkpoint_is_a_new_query(spark: SparkSession, client: Client, ma
         assert write_stream(rows, table.name, str(tmp_path / name), trigger={"availableNow": True}).awaitTermination(200)
     assert ids(table) == sorted([*range(10), *range(10)])
     assert sorted(batches(client, table).values()) == [0, 0]
-    parameters = client.get_table("default", table.name.partition(".")[2]).parameters
+    parameters = stored_table(client, table.name.partition(".")[2]).parameters
     assert sum(name.startswith(PARAMETER) for name in parameters) == 2
 
 

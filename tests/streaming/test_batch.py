@@ -44,6 +44,7 @@ from metastore.streaming import (
 )
 from tests.streaming.conftest import TableMaker, folder
 from tests.streaming.reading import events, rows
+from tests.support.acid_tables import stored_table
 from tests.support.servers import ROOT, Server
 
 Connect = Callable[..., StreamingConnection]
@@ -326,7 +327,7 @@ def test_statistics_are_no_longer_exact(client: Client, make_table: TableMaker, 
             client.alter_partition("default", table.tableName, found)
     with stream(table).batch(1) as batch, batch.transaction():
         batch.write({"id": 2, **partition})
-    after = client.get_table("default", table.tableName).parameters
+    after = stored_table(client, table.tableName).parameters
     assert "COLUMN_STATS_ACCURATE" not in after
     assert after["kept"] == "yes"
     if keys:

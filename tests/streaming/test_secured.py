@@ -16,7 +16,7 @@ from metastore.client_login import LoginError
 from metastore.streaming import StreamingConnection
 from tests.streaming.conftest import CAPABILITIES, TableMaker, folder
 from tests.streaming.reading import rows
-from tests.support.acid_tables import definition
+from tests.support.acid_tables import definition, stored_table
 from tests.support.kdc import Kdc
 from tests.support.secured import Secured, grant
 from tests.support.servers import Server
@@ -70,7 +70,7 @@ def made(admin: Client, keys: str) -> idl.Table:
     table = definition(TABLE, "id int", keys)
     admin.create_table_req(idl.CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="tests"))
     grant(admin, TABLE, PRIVILEGES)
-    found: idl.Table = admin.get_table("default", TABLE)
+    found: idl.Table = stored_table(admin, TABLE)
     return found
 
 
@@ -116,7 +116,7 @@ def test_who_writes_rows_may_say_that_counts_no_longer_hold(ruled: tuple[Secured
         with connect(secured.uri) as client:
             part = client.get_partition("default", TABLE, ["p"])
             part.parameters["numRows"] = "7"
-            changed = client.get_table("default", TABLE)
+            changed = stored_table(client, TABLE)
             changed.parameters["_meta.stream.q"] = "-1"
             if PRIVILEGES[user] == "SELECT":
                 with pytest.raises(idl.MetaException, match=refused(user, "INSERT")):

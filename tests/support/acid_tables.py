@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from metastore.idl import FieldSchema, SerDeInfo, StorageDescriptor, Table
+from metastore.client import Client
+from metastore.idl import ClientCapabilities, ClientCapability, FieldSchema, GetTableRequest, SerDeInfo, StorageDescriptor, Table
 from metastore.spark import AcidTable
 
 FORMATS = {
@@ -72,3 +73,10 @@ def definition(
 def _fields(text: str) -> list[FieldSchema]:
     """Read `a int, b struct<c:string,d:int>`: columns apart by comma and space, types without spaces."""
     return [FieldSchema(*part.split(" ", 1)) for part in text.split(", ")] if text else []
+
+
+def stored_table(client: Client, name: str, database: str = "default") -> Table:
+    """Return a table of any kind as it is stored: the request says that its client knows transactional ones."""
+    known = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
+    found: Table = client.get_table_req(GetTableRequest(dbName=database, tblName=name, capabilities=known)).table
+    return found

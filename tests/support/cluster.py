@@ -18,7 +18,7 @@ from metastore.client import connect
 from metastore.idl import CreateTableRequest, ShowCompactRequest
 from metastore.spark import AcidTable
 from metastore.spark.catalog import CAPABILITIES
-from tests.support.acid_tables import definition
+from tests.support.acid_tables import definition, stored_table
 from tests.support.servers import ROOT, Server, free_port, serving
 
 PATIENCE = 120
@@ -83,7 +83,7 @@ class Cluster:
         table = definition("t", columns, keys, parameters={"no_auto_compaction": "true"})
         with connect(self.uri) as client:
             client.create_table_req(CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="tests"))
-            self.root = Path(client.get_table("default", "t").sd.location.removeprefix("file:"))
+            self.root = Path(stored_table(client, "t").sd.location.removeprefix("file:"))
         self.table = AcidTable.forName(self.spark, "default.t", self.uri)
 
     def directories(self) -> set[str]:
