@@ -6,6 +6,7 @@ Sources: Hive's ThriftHiveMetaStoreClient and HmsThriftHttpServlet; the framing 
 from __future__ import annotations
 
 import base64
+import tempfile
 from collections.abc import Callable
 
 import h11
@@ -17,6 +18,7 @@ from metastore.service.identity import Login
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.sasl import ClientRefused
 from metastore.wire.clients import Presence
+from metastore.wire.codec.limits import MAX_EARLY_BYTES
 from metastore.wire.console import LARGEST, LOGIN, ConsoleRequest, is_console, strange_name
 from metastore.wire.dispatch import Dispatcher, Outcome
 from metastore.wire.http_answer import HttpAnswer
@@ -62,6 +64,7 @@ class HttpConversation:
         self._logged_in = logged_in
         self._client = Client(peer.address) if presence is None else presence.client
         self._outcome: Outcome | None = None
+        self._most_skipped = MAX_SKIPPED
         self._log = log.get("metastore.connection")
 
     def serve_one(self) -> bool:
@@ -94,8 +97,8 @@ class HttpConversation:
 
     def _skip_body(self) -> None:
         """Take what is left of a body, so that the client reads the answer before it is cut off. Raises as `_next`."""
-        left = MAX_SKIPPED
-        while self._http.their_state is h11.SEND_BODY and left > 0:
+        left = self._most_skipped
+        while self._http.their_state is h11.SEND_BODY and left > 0 and not self._http.they_are_waiting_for_100_continue:
             if isinstance(event := self._next(), h11.Data):
                 left -= len(event.data)
 
@@ -135,8 +138,9 @@ class HttpConversation:
         if refused is not None:
             return refused
         self._client.traceparent = headers.get("traceparent", "")
-        body = self._body(self._settings.max_message_size)
+        body = self._body(request, self._settings.max_message_size)
         if body is None:
+            self._most_skipped += self._settings.max_message_size
             return HttpAnswer(413, f"The message is larger than {self._settings.max_message_size} bytes".encode())
         return self._call(body)
 
@@ -149,7 +153,7 @@ class HttpConversation:
             refused = HttpAnswer(401, b"Log in with a password or a token", headers=self._challenges())
         if refused is not None:
             return refused
-        body = self._body(LARGEST)
+        body = self._body(request, LARGEST)
         if body is None:
             return HttpAnswer(413, f"The form is larger than {LARGEST} bytes".encode())
         asked = ConsoleRequest(
@@ -183,16 +187,20 @@ class HttpConversation:
             return HttpAnswer(403, error.message.encode())
         return None
 
-    def _body(self, most: int) -> bytes | None:
-        """Return a request's body, None if it has more bytes than allowed. Raises h11.RemoteProtocolError, EndOfStream."""
-        parts: list[bytes] = []
-        size = 0
-        while isinstance(event := self._next(), h11.Data):
-            size += len(event.data)
-            if size > most:
-                return None
-            parts.append(bytes(event.data))
-        return b"".join(parts)
+    def _body(self, request: h11.Request, most: int) -> bytes | None:
+        """Return a request's body, a long one of which lies in a file until all has come; None if it has more bytes than allowed.
+
+        Raises h11.RemoteProtocolError, EndOfStream.
+        """
+        if any(name == b"content-length" and int(value) > most for name, value in request.headers):
+            return None
+        with tempfile.SpooledTemporaryFile(MAX_EARLY_BYTES) as file:
+            while isinstance(event := self._next(), h11.Data):
+                if file.tell() + len(event.data) > most:
+                    return None
+                file.write(event.data)
+            file.seek(0)
+            return file.read()
 
     def _admit(self, headers: dict[str, str]) -> None:
         """Find out who asks. The state of the connection is kept as long as the user stays the same. Raises ClientRefused."""

@@ -5,14 +5,16 @@ This module never calls a method.
 
 from __future__ import annotations
 
+import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from thriftpy2.thrift import TPayload
 
 from metastore.wire.codec import DECODERS, ENCODERS
-from metastore.wire.codec.limits import MAX_EARLY_MEMORY, MEMORY_PER_BYTE, TooMuchMemory
+from metastore.wire.codec.limits import MAX_EARLY_BYTES, MAX_EARLY_MEMORY, MEMORY_PER_BYTE, TooMuchMemory
 from metastore.wire.codec.pure import Decoder
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import Choose, EndOfStream, Feed, Malformed, frame_feed
@@ -110,14 +112,20 @@ def decode(data: bytes, protocol: str, settings: WireSettings, cls: type[TPayloa
 
 
 def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> Message:
-    """Read a message: while it comes, but one whose values take much memory only once it is known to end within the limit."""
-    decoder = DECODERS[protocol](feed, settings.max_message_size, settings.max_container_size, MAX_EARLY_MEMORY)
-    try:
+    """Read a message: while it comes, but one that is long or takes much memory only once it is known to end within the limit."""
+    begin = feed.pending, feed.at
+    kept = sys.maxsize if feed.is_whole else MAX_EARLY_BYTES
+    decoder = DECODERS[protocol](feed, settings.max_message_size, settings.max_container_size, MAX_EARLY_MEMORY, kept)
+    with suppress(TooMuchMemory):  # with its traceback the values go that were made
         return _decoded(decoder, choose)
-    except TooMuchMemory:
+    if feed.is_whole:
+        feed.pending, feed.at = begin
+        _pass_over(feed, protocol, settings)
+        feed.pending, feed.at = begin
+        whole = feed
+    else:
         feed.unread(bytes(decoder.finish()))
-        del decoder
-    whole = frame_feed(_passed_over(feed, protocol, settings))
+        whole = frame_feed(_kept_in_file(feed, protocol, settings))
     max_memory = MEMORY_PER_BYTE * settings.max_message_size
     decoder = DECODERS[protocol](whole, settings.max_message_size, settings.max_container_size, max_memory)
     try:
@@ -126,7 +134,13 @@ def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> 
         raise Unreadable(str(error), decoder.name, decoder.seqid) from error
 
 
-def _passed_over(feed: Feed, protocol: str, settings: WireSettings) -> bytes:
+def _pass_over(feed: Feed, protocol: str, settings: WireSettings) -> None:
+    """Look whether a message ends within the limit; nothing is made or kept of it. Raises as `_decoded`."""
+    decoder = DECODERS[protocol](feed, settings.max_message_size, settings.max_container_size, keeps=False)
+    _decoded(decoder, lambda *_: None)
+
+
+def _kept_in_file(feed: Feed, protocol: str, settings: WireSettings) -> bytes:
     """Return the bytes of a message, which lie in a file until all have come."""
     with tempfile.TemporaryFile() as file:
 
@@ -136,8 +150,7 @@ def _passed_over(feed: Feed, protocol: str, settings: WireSettings) -> bytes:
             return data
 
         copy = Feed(copied)
-        decoder = DECODERS[protocol](copy, settings.max_message_size, settings.max_container_size, keeps=False)
-        _decoded(decoder, lambda *_: None)
+        _pass_over(copy, protocol, settings)
         feed.unread(copy.pending[copy.at :])
         size = file.tell() - (len(copy.pending) - copy.at)
         file.seek(0)

@@ -29,10 +29,12 @@ class TooLarge(Malformed):
 class Feed:
     """The bytes of one connection or frame in order, with a place to put back those that were read ahead."""
 
-    __slots__ = ("_receive", "at", "pending")
+    __slots__ = ("_receive", "at", "is_whole", "pending")
 
-    def __init__(self, receive: Callable[[int], bytes], pending: bytes = b"") -> None:
+    def __init__(self, receive: Callable[[int], bytes], pending: bytes = b"", *, is_whole: bool = False) -> None:
         self._receive = receive
+        self.is_whole = is_whole
+        """Whether nothing comes but what is pending."""
         self.pending = pending
         """Bytes that are here and need no reading from the socket, those before `at` taken already."""
         self.at = 0
@@ -68,4 +70,4 @@ class Feed:
 
 def frame_feed(frame: bytes) -> Feed:
     """Return the feed of a message that is here as a whole."""
-    return Feed(lambda _: b"", frame)
+    return Feed(lambda _: b"", frame, is_whole=True)

@@ -61,7 +61,7 @@ def test_a_long_string_in_small_packets_takes_a_read_for_each_packet() -> None:
     feed = pieces(data, [1000])
 
     class Counting:
-        pending, at = b"", 0
+        pending, at, is_whole = b"", 0, False
         unread = staticmethod(feed.unread)
 
         def some(self, size: int) -> bytes:

@@ -70,10 +70,12 @@ class Frames:
         self._max_size = max_size
         self._payload = b""
         self._at = 0
+        self._left = 0
+        """Bytes of a frame without protection that are still to come: it is not kept as a whole."""
 
     def receive(self, size: int) -> bytes:
         """Return 1 to `size` bytes that the other side sent, b"" at the end. Raises Malformed, ClientRefused, EndOfStream in a frame."""
-        while self._at >= len(self._payload):
+        while self._at >= len(self._payload) and not self._left:
             try:
                 first = self._feed.some(1)
             except EndOfStream:
@@ -81,9 +83,14 @@ class Frames:
             length = int.from_bytes(first + self._feed.exactly(3), "big")
             if length > self._max_size:
                 raise Malformed(f"A SASL frame of {length} bytes; split the request or raise max_message_size")
-            payload = self._feed.exactly(length)
-            self._payload = payload if self._layer is None else self._layer.unwrap(payload)
-            self._at = 0
+            if self._layer is None:
+                self._left = length
+            else:
+                self._payload, self._at = self._layer.unwrap(self._feed.exactly(length)), 0
+        if self._left:
+            part = self._feed.some(min(size, self._left))
+            self._left -= len(part)
+            return part
         out = self._payload[self._at : self._at + size]
         self._at += size
         return out

@@ -81,6 +81,7 @@ cdef class BinaryDecoder:
     cdef bint _keeps
     cdef Py_ssize_t _max_container_size
     cdef Py_ssize_t _max_memory
+    cdef Py_ssize_t _max_kept
     cdef Py_ssize_t _memory
     cdef Field _field
     cdef Field _invalid
@@ -89,13 +90,15 @@ cdef class BinaryDecoder:
     """Texts that were met in a long list, by a number that is made of their bytes: names and parameters come again and again."""
 
     def __init__(
-        self, feed, Py_ssize_t max_message_size, Py_ssize_t max_container_size, Py_ssize_t max_memory=sys.maxsize, bint keeps=True
+        self, feed, Py_ssize_t max_message_size, Py_ssize_t max_container_size, Py_ssize_t max_memory=sys.maxsize,
+        Py_ssize_t max_kept=sys.maxsize, bint keeps=True,
     ):
         self.name = ""
         self._feed = feed
         self._limit = max_message_size
         self._max_container_size = max_container_size
         self._max_memory = max_memory
+        self._max_kept = max_kept
         self._keeps = keeps
         self._data = b""
 
@@ -145,6 +148,8 @@ cdef class BinaryDecoder:
             raise TooLarge(self._limit + self._gone)
         cdef bytes first
         cdef bytearray data
+        if self._at + count > self._max_kept:
+            raise TooMuchMemory(self._max_kept)
         if not self._keeps and self._at > CHUNK:
             self._forget()
         if self._size == 0:  # most messages come in one piece, which is read where it is
@@ -200,6 +205,20 @@ cdef class BinaryDecoder:
         self._need(size)
         self._at += size
         return <const char*> (self._base + self._at - size)
+
+    cdef int _pass(self, Py_ssize_t size) except -1:
+        """Pass over so many bytes: no more of them are here at once than need be."""
+        cdef Py_ssize_t part
+        if size < 0:
+            raise size_error(size)
+        if self._at + size > self._limit:
+            raise TooLarge(self._limit + self._gone)
+        while size > 0:
+            part = min(size, <Py_ssize_t> CHUNK)
+            self._need(part)
+            self._at += part
+            size -= part
+        return 0
 
     cdef bytes _raw(self, Py_ssize_t size):
         return PyBytes_FromStringAndSize(self._bytes(size), size)
@@ -352,5 +371,8 @@ cdef class BinaryDecoder:
 
     cdef int _skip(self, int ttype, int depth) except -1:
         """Pass over a value: what it holds is declared nowhere."""
-        self._value(undeclared(ttype), depth)
+        if ttype == STRING:
+            self._pass(self._i32())
+        else:
+            self._value(undeclared(ttype), depth)
         return 0

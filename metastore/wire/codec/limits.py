@@ -12,6 +12,8 @@ MAX_DEPTH = 64
 
 MAX_EARLY_MEMORY = 32 * 1024 * 1024
 """Bytes of memory, about, up to which values are made of a message whose end has not come yet."""
+MAX_EARLY_BYTES = 8 * 1024 * 1024
+"""Bytes of such a message that are kept while values are made of it."""
 MEMORY_PER_BYTE = 10
 """How much more memory than `max_message_size` the values of a message may take."""
 TEXT_MEMORY, LIST_MEMORY, ELEMENT_MEMORY, ENTRY_MEMORY = 64, 64, 8, 104
@@ -19,7 +21,7 @@ TEXT_MEMORY, LIST_MEMORY, ELEMENT_MEMORY, ENTRY_MEMORY = 64, 64, 8, 104
 
 
 class TooMuchMemory(Malformed):
-    """The values of a message take more memory than they may."""
+    """The values of a message take more memory than they may, or more of its bytes would be kept than may be."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"The values of the message take more than {limit} bytes of memory; split the request or raise max_message_size")

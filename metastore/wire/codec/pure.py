@@ -43,9 +43,10 @@ _UNDECLARED: dict[int, Any] = {TType.STRUCT: _Undeclared, TType.LIST: -1, TType.
 class Source:
     """The bytes of one message: exact reads, counted against the limit."""
 
-    def __init__(self, feed: Feed, limit: int, *, keeps: bool = True) -> None:
+    def __init__(self, feed: Feed, limit: int, max_kept: int, *, keeps: bool) -> None:
         self._feed = feed
         self._limit = limit
+        self._max_kept = max_kept
         self._keeps = keeps
         self._data = bytearray()
         self._at = 0
@@ -70,12 +71,25 @@ class Source:
         end = self._at + size
         if end > self._limit:
             raise TooLarge(self._limit + self._gone)
+        if end > self._max_kept:
+            raise TooMuchMemory(self._max_kept)
         if not self._keeps and self._at > CHUNK:
             del self._data[: self._at]
             self._limit, self._gone, self._at, end = self._limit - self._at, self._gone + self._at, 0, size
         while len(self._data) < end:
             self._data += self._feed.some(CHUNK)
         return bytes(self._data[self._at : end])
+
+    def skip(self, size: int) -> None:
+        """Pass over `size` bytes, of which no more are here at once than need be. Raises as `read`."""
+        if size < 0:
+            raise size_error(size)
+        if self._at + size > self._limit:
+            raise TooLarge(self._limit + self._gone)
+        while size > 0:
+            part = min(size, CHUNK)
+            self.read(part)
+            size -= part
 
     def finish(self) -> bytes:
         """Give what was read beyond the message back to the feed and return the message's bytes, those that are kept."""
@@ -90,15 +104,19 @@ class Decoder:
     """
 
     def __init__(
-        self, feed: Feed, max_message_size: int, max_container_size: int, max_memory: int = sys.maxsize, keeps: bool = True
-    ) -> None:
-        """Begin a message of `feed`; without `keeps` its bytes are forgotten as they are read, and `finish` does not return them."""
+        self, feed: Feed, max_message_size: int, max_container_size: int, max_memory: int = sys.maxsize,
+        max_kept: int = sys.maxsize, keeps: bool = True,
+    ) -> None:  # fmt: skip
+        """Begin a message of `feed`, of which no more than `max_kept` bytes are kept: TooMuchMemory for more.
+
+        Without `keeps` its bytes are forgotten as they are read, and `finish` does not return them.
+        """
         self.name = ""
         self.type = 0
         self.seqid = 0
         self.invalid_text: str | None = None
         """The first field whose bytes are no UTF-8, as `Struct.field`; its text has replacement characters."""
-        self.source = Source(feed, max_message_size, keeps=keeps)
+        self.source = Source(feed, max_message_size, max_kept, keeps=keeps)
         self._max_container_size = max_container_size
         self._max_memory = max_memory
         self._memory = 0
@@ -143,8 +161,12 @@ class Decoder:
     def _scalar(self, ttype: int) -> Any:
         raise NotImplementedError
 
-    def _string(self) -> bytes:
+    def _string_size(self) -> int:
+        """Read the size of a string, which may be negative."""
         raise NotImplementedError
+
+    def _string(self) -> bytes:
+        return self.source.read(self._string_size())
 
     def _take(self, memory: int) -> None:
         """Count memory that values take; raises TooMuchMemory."""
@@ -226,7 +248,7 @@ class Decoder:
     def _skip(self, ttype: int, depth: int) -> None:
         """Pass over a value: what it holds is declared nowhere."""
         if ttype == TType.STRING:
-            self._string()
+            self.source.skip(self._string_size())
         elif ttype == TType.BINARY:
             raise type_error(ttype)  # it is a string on the wire
         else:
@@ -277,8 +299,8 @@ class BinaryDecoder(Decoder):
     def _map_header(self) -> tuple[int, int, int]:
         return self.source.read(1)[0], self.source.read(1)[0], self._i32()
 
-    def _string(self) -> bytes:
-        return self.source.read(self._i32())
+    def _string_size(self) -> int:
+        return self._i32()
 
     def _scalar(self, ttype: int) -> Any:
         form = self._SCALARS.get(ttype)
@@ -295,12 +317,8 @@ class CompactDecoder(Decoder):
         TType.STRING, TType.LIST, TType.SET, TType.MAP, TType.STRUCT,
     )  # fmt: skip
 
-    def __init__(
-        self, feed: Feed, max_message_size: int, max_container_size: int, max_memory: int = sys.maxsize, keeps: bool = True
-    ) -> None:
-        super().__init__(feed, max_message_size, max_container_size, max_memory, keeps)
-        self._last_id = 0
-        self._header_bool: bool | None = None
+    _last_id = 0
+    _header_bool: bool | None = None
 
     def _message(self) -> Header:
         start, version = self.source.read(2)
@@ -354,8 +372,8 @@ class CompactDecoder(Decoder):
         types = self.source.read(1)[0] if size else 0
         return self._type(types >> 4), self._type(types & 0x0F), size
 
-    def _string(self) -> bytes:
-        return self.source.read(self._varint())
+    def _string_size(self) -> int:
+        return self._varint()
 
     def _scalar(self, ttype: int) -> Any:
         if ttype == TType.BOOL:
