@@ -70,6 +70,7 @@ class HttpConversation:
     def serve_one(self) -> bool:
         """Answer the next request; return whether the connection can go on. Raises EndOfStream, OSError."""
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+        self._most_skipped = MAX_SKIPPED
         try:
             self._exchange()
         finally:  # a call is told also when its client has gone
