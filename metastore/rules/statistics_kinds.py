@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from math import ceil, floor, inf, isfinite, nextafter
 from typing import Any, NamedTuple
 
@@ -105,7 +105,7 @@ _WIDEST = (DOUBLE, DECIMAL, TIMESTAMP, DATE)
 """Of several kinds the first of these holds all of them, if one does."""
 
 
-@cache
+@lru_cache(maxsize=4096)
 def kind_for(column_type: str, *, timestamps_are_longs: bool = False) -> str | None:
     """Return the kind that clients read statistics of a column of this type in; None for a type without, such as an array."""
     kind = _BY_TYPE.get(type_name(column_type))
