@@ -115,7 +115,7 @@ class Estate:
                 )  # fmt: skip
         for level, part in ((True, None), (False, "k=v")):
             told = idl.ColumnStatisticsDesc(isTblLevel=level, dbName=names.database, tableName=names.table, partName=part)
-            data = idl.ColumnStatisticsData(longStats=idl.LongColumnStatsData(numNulls=0, numDVs=1))
+            data = idl.ColumnStatisticsData(stringStats=idl.StringColumnStatsData(maxColLen=1, avgColLen=1.0, numNulls=0, numDVs=1))
             each = idl.ColumnStatisticsObj(colName="c", colType="string", statsData=data)
             make(
                 self.owner, "update_table_column_statistics" if level else "update_partition_column_statistics",
