@@ -11,6 +11,10 @@ from metastore.idl import (
     AlterTableRequest,
     ClientCapabilities,
     ClientCapability,
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
     EnvironmentContext,
     GetTableRequest,
     GetValidWriteIdsRequest,
@@ -116,3 +120,41 @@ def test_distinct_values_of_several_inserts_are_counted_as_hive_counts_them_at_o
         whole = known_of(story, partitioned)
         assert decode(joined.bitVectors) == decode(whole.bitVectors) is not None
         assert abs(joined.numDVs - whole.numDVs) <= whole.numDVs // 50
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_hive_reads_and_merges_statistics_of_times_that_others_wrote(story: Story, partitioned: bool) -> None:
+    """Trino, Impala and clients before Hive 4 write `longStats` for timestamps, on which Hive 4's planner failed (HIVE-29398)."""
+    make_times(story, partitioned)
+    name, part = story.name, "p=1" if partitioned else None
+    day = 86_400
+    others = [
+        ColumnStatisticsObj("z", "timestamp", ColumnStatisticsData(longStats=LongColumnStatsData(day, 2 * day, 1, 2))),
+        ColumnStatisticsObj("d", "date", ColumnStatisticsData(longStats=LongColumnStatsData(1, 2, 1, 2))),
+    ]
+    told = ColumnStatistics(ColumnStatisticsDesc(not partitioned, name, "t", part), others, engine="hive")
+    if partitioned:
+        story.client.update_partition_column_statistics(told)
+    else:
+        story.client.update_table_column_statistics(told)
+    where = "WHERE z > '1970-01-02 12:00:00' AND d > '1970-01-01'"
+    assert "TableScan" in "\n".join("\t".join(row) for row in story.sql(f"EXPLAIN SELECT * FROM t {where}"))
+    story.sql(f"INSERT INTO t {'PARTITION (p = 1)' if partitioned else ''} VALUES ('1970-01-05 00:00:00', '1970-01-05')")
+    if partitioned:
+        asked = PartitionsStatsRequest(dbName=name, tblName="t", colNames=["z", "d"], partNames=["p=1"])
+        found = story.client.get_partitions_statistics_req(asked).partStats["p=1"]
+    else:
+        found = story.client.get_table_statistics_req(TableStatsRequest(dbName=name, tblName="t", colNames=["z", "d"])).tableStats
+    z, d = (each.statsData for each in found)
+    assert (z.longStats.lowValue, z.longStats.highValue, z.longStats.numNulls) == (day, 4 * day, 1)
+    assert (d.dateStats.lowValue.daysSinceEpoch, d.dateStats.highValue.daysSinceEpoch) == (1, 4)
+
+
+def make_times(story: Story, partitioned: bool) -> None:
+    """Make a plain table of times, with three rows, whose columns are counted by nobody."""
+    for setting in ("hive.compute.query.using.stats", "hive.stats.fetch.column.stats", "hive.stats.column.autogather"):
+        story.sql(f"SET {setting}=true")
+    keys = "PARTITIONED BY (p string)" if partitioned else ""
+    story.sql(f"CREATE EXTERNAL TABLE t (z timestamp, d date) {keys} STORED AS ORC")
+    rows = "('1970-01-02 00:00:00', '1970-01-02'), ('1970-01-03 00:00:00', '1970-01-03'), (null, null)"
+    story.sql(f"INSERT INTO t {'PARTITION (p = 1)' if partitioned else ''} VALUES {rows}")
