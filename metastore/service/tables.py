@@ -75,20 +75,21 @@ def get_table(call: Call, name: TableName) -> Table:
 
 
 def get_table_objects_by_name(call: Call, catalog: str, database: str | None, names: Sequence[str] | None) -> list[Table]:
-    """Return those of the named tables that are there; none without names, in a missing database too.
+    """Return those of the named tables that are there; none without names, in a missing database too, as Java does.
 
-    UnknownDatabase; InvalidOperation for a null or empty argument.
+    PyIceberg lists a namespace by `get_all_tables` and this: it is told where there is none. UnknownDatabase; InvalidOperation for a null
+    or empty argument.
     """
     if not database:
         raise UnknownDatabase("DB name is null or empty")
     if names is None:
         raise InvalidOperation(f"{database} cannot find null tables")
     wanted = list(dict.fromkeys(normalize(name) for name in names))
-    if not wanted:
+    if not wanted and call.client.last_method != "get_all_tables":
         return []
 
     def work(session: Session) -> list[Table]:
-        found = tables.find_many(call.database, session, catalog, database, wanted)
+        found = tables.find_many(call.database, session, catalog, database, wanted) if wanted else []
         if not found and databases.find(session, catalog, database) is None:
             raise UnknownDatabase(f"Could not find database {catalog}.{database}")
         return found

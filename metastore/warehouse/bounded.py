@@ -11,7 +11,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -29,31 +28,38 @@ TIMES = 10
 ANSWERS = (FileNotFoundError, FileExistsError, PermissionError, NotADirectoryError, IsADirectoryError)
 """Errors by which a file system answers."""
 
-_asked: ContextVar[set[object] | None] = ContextVar("asked", default=None)
-"""Within a transaction the file systems that were asked before it began."""
+_asked: ContextVar[dict[object, Exception | None] | None] = ContextVar("asked", default=None)
+"""Within a transaction what the file systems raised that were asked before it began, None for those that answered."""
 
 
 class MustBeAsked(BaseException):
     """A file system is to be asked outside of the transaction first. No Exception, so that nothing on the way takes it for a failure."""
 
-    def __init__(self, ask: Callable[[], object]) -> None:
+    def __init__(self, key: object, ask: Callable[[], object]) -> None:
         super().__init__()
+        self.key = key
         self.ask = ask
 
 
 def asking_first(transaction: Callable[[], R]) -> R:
     """Run a transaction that may use file systems. It begins again for each that had to be asked first."""
-    asked: set[object] = set()
+    asked: dict[object, Exception | None] = {}
     while True:
         token = _asked.set(asked)
         try:
             return transaction()
         except MustBeAsked as found:
-            ask = found.ask
+            key, ask = found.key, found.ask
         finally:
             _asked.reset(token)
-        with suppress(Exception):  # what the transaction does next raises it again
+        try:
             ask()
+        except ANSWERS:
+            asked[key] = None
+        except Exception as error:  # noqa: BLE001  # the transaction raises it
+            asked[key] = error
+        else:
+            asked[key] = None
 
 
 class Patience:
@@ -75,14 +81,17 @@ class Patience:
         return self._noting(work, times)
 
     def _check(self, what: str, ask: Callable[[], object]) -> None:
-        """Refuse what would wait: TimeoutError, MustBeAsked."""
+        """Refuse what would wait: TimeoutError, MustBeAsked, and what the file system raised when it was asked."""
         now = time.monotonic()
         if now < self._refused_until:
             raise TimeoutError(f"the file system did not answer within {self._timeout:g} seconds a moment ago (setting warehouse_timeout)")
         asked = _asked.get()
-        if asked is not None and (self, what) not in asked and now - self._answered > FRESH:
-            asked.add((self, what))
-            raise MustBeAsked(ask)
+        if asked is None or now - self._answered <= FRESH:
+            return
+        if (self, what) not in asked:
+            raise MustBeAsked((self, what), ask)
+        if error := asked[self, what]:
+            raise error
 
     def _noting(self, work: Callable[[], R], times: int) -> R:
         """Do something, and note that the file system answered if it did."""

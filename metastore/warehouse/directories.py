@@ -19,7 +19,7 @@ from metastore.errors import MetaError, MetastoreError
 from metastore.warehouse import locations
 from metastore.warehouse.file_systems import TIMEOUT, Files, FileSystems
 from metastore.warehouse.locations import join, parse
-from metastore.warehouse.reach import Silent, StorageUnreachable
+from metastore.warehouse.reach import StorageUnreachable
 from metastore.warehouse.shares import Shares
 from metastore.warehouse.summary import DirectorySummary
 from metastore.warehouse.trash import place_in_trash
@@ -59,11 +59,8 @@ class Warehouse:
         self.trash = trash
         self._systems = FileSystems(options or {}, timeout)
         self._shares = Shares(threads)
-
-    @property
-    def silent(self) -> Silent:
+        self.silent = self._systems.silent
         """File systems that calls need not ask for a while, if they need not reach them."""
-        return self._systems.silent
 
     def _at(self, text: str) -> tuple[Files, str]:
         return self._systems.at(text)

