@@ -18,6 +18,7 @@ from metastore.listeners import TransactionalListener
 from metastore.listeners.events import AlterTable, CreateTable, Event
 from metastore.service import databases, deletion
 from metastore.service.alter_table import alter_table
+from metastore.service.catalogs import create_startup_objects
 from metastore.service.context import Call, Metastore
 from metastore.service.drop_partitions import drop_partition
 from metastore.service.exchange import exchange_partitions
@@ -29,6 +30,7 @@ from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.warehouse import Warehouse
 from tests.service.shared_directories import table_at
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
+from tests.warehouse.conftest import bucket, s3_options  # noqa: F401  # fixtures
 
 KEYS = [("k", "string")]
 
@@ -51,10 +53,10 @@ def rename(call: Call, old: TableName, new: str) -> None:
 
 
 @contextmanager
-def while_deleting(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> Iterator[None]:
+def while_deleting(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], deletes: str = "delete_aside") -> Iterator[None]:
     """Run a call in another thread, stop it before it deletes the first file, run the body, and let it go on. Raises what it raised."""
     reached, go = threading.Event(), threading.Event()
-    real = Warehouse.delete_aside
+    real = getattr(Warehouse, deletes)
 
     def waiting(self: Warehouse, *args: Any, **options: Any) -> None:
         reached.set()
@@ -62,7 +64,7 @@ def while_deleting(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) 
         real(self, *args, **options)
 
     with monkeypatch.context() as patched, ThreadPoolExecutor(1) as pool:
-        patched.setattr(Warehouse, "delete_aside", waiting)
+        patched.setattr(Warehouse, deletes, waiting)
         running = pool.submit(work)
         assert reached.wait(60), running.exception(0)
         try:
@@ -127,6 +129,37 @@ def test_a_database_is_made_again_while_it_is_dropped(call: Call, monkeypatch: p
         (folder / "t" / "k=1" / "new").touch()
     assert tree(folder) == {"t", "t/k=1", "t/k=1/new"}
     assert [path for path in tree(tmp_path) if ".deleted" in path] == []
+
+
+@pytest.mark.parametrize("drop", ["drop_table", "truncate_table"])
+def test_objects_that_come_while_those_of_a_table_are_deleted_stay(
+    make_metastore: MetastoreMaker,
+    s3_options: dict[str, Any],  # noqa: F811  # the fixture
+    bucket: str,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    drop: str,
+) -> None:
+    """Nothing is renamed there: what is deleted was listed, and one of the same name that was written anew is another."""
+    metastore = make_metastore(warehouse=f"s3a://{bucket}/wh", filesystem_options=s3_options)
+    create_startup_objects(metastore)
+    call, warehouse = call_of(metastore), metastore.warehouse
+
+    def write(name: str, data: bytes) -> None:
+        files, path = warehouse._at(f"{warehouse.root}/t/{name}")
+        files.write(path, data)
+
+    def there(name: str) -> bool:
+        return warehouse.exists(f"{warehouse.root}/t/{name}")
+
+    name = make_table(call, "t")
+    write("old", b"old")
+    write("000000_0", b"old")
+    with while_deleting(monkeypatch, lambda: DROPS[drop](call, name), "delete_files"):
+        if drop == "drop_table":
+            make_table(call, "t")
+        write("new", b"new")
+        write("000000_0", b"new data")
+    assert (there("old"), there("new"), there("000000_0")) == (False, True, True)
 
 
 class Refuse(TransactionalListener):
