@@ -35,10 +35,11 @@ from metastore.rules.compactions import (
 )
 from metastore.rules.names import with_catalog
 from metastore.rules.partition_names import canonical_name
+from metastore.rules.table_kinds import is_transactional, table_label
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
-from metastore.store import compactions
+from metastore.store import compactions, tables
 from metastore.store.compactions import CompactedObject, QueueEntry
 from metastore.store.database import Session
 
@@ -60,9 +61,15 @@ def partition_of(name: str | None) -> str | None:
 
 
 def compact(call: Call, request: CompactionRequest) -> CompactionResponse:
-    """Queue a compaction, unless one of the object waits, is worked on, or has reached every write that is finished. MetaError."""
+    """Queue a compaction, unless one of the object waits, is worked on, or has reached every write that is finished. MetaError.
+
+    A table that can not be compacted is refused in the reply, since the method declares no exception. One that is not there is queued, as
+    by Hive's server.
+    """
     where = object_of(call, request.dbname, request.tablename, request.partitionname)
     kind = type_letter(request.type)
+    if reason := _reason_against(call, where):
+        return CompactionResponse(id=-1, state=STATE_TEXTS[REFUSED], accepted=False, errormessage=reason)
 
     def work(session: Session) -> CompactionResponse:
         compactions.take_turn(session)
@@ -77,6 +84,20 @@ def compact(call: Call, request: CompactionRequest) -> CompactionResponse:
         return CompactionResponse(id=key, state=STATE_TEXTS[INITIATED], accepted=True)
 
     return call.database.write(work)
+
+
+def _reason_against(call: Call, where: CompactedObject) -> str | None:
+    """Return why an object can not be compacted, None if it can or is not there."""
+    table = call.database.read(lambda session: tables.find(call.database, session, where.catalog, where.database, where.table or ""))
+    if table is None:
+        return None
+    if not is_transactional(table):
+        return f"{table_label(table)} is not transactional: there is nothing to compact"
+    if table.partitionKeys and where.partition is None:
+        return f"{table_label(table)} has partitions: name one, as compactions are of a partition each"
+    if not table.partitionKeys and where.partition is not None:
+        return f"{table_label(table)} has no partitions: ask without {where.partition}"
+    return None
 
 
 def scheduled(session: Session, where: CompactedObject) -> tuple[int, str] | None:

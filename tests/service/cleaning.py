@@ -13,9 +13,12 @@ from metastore.idl import (
     ShowCompactResponseElement,
     TxnType,
 )
+from metastore.rules.compactions import INITIATED
 from metastore.service import compaction_workers, compactions
 from metastore.service.context import Call, Metastore
 from metastore.service.names import TableName
+from metastore.store import compactions as rows
+from metastore.store.compactions import CompactedObject
 from metastore.store.database import Session
 from metastore.store.schema import compactions as queue
 from tests.service import acid
@@ -36,11 +39,25 @@ def names(folder: Path) -> list[str]:
 
 
 def work(
-    call: Call, name: TableName, folder: Path, highest: int, *, partition: str | None = None, kind: int = MAJOR, ends: str = "c"
+    call: Call,
+    name: TableName,
+    folder: Path,
+    highest: int,
+    *,
+    partition: str | None = None,
+    kind: int = MAJOR,
+    ends: str = "c",
+    refused: bool = False,
 ) -> tuple[CompactionInfoStruct, int]:
-    """Compact as a worker does: queue, take, transaction, directory, mark, end the transaction (o leaves it open)."""
-    asked = compactions.compact(call, CompactionRequest(dbname=name.database, tablename=name.table, partitionname=partition, type=kind))
-    assert asked.accepted, asked.errormessage
+    """Compact as a worker does: queue, take, transaction, directory, mark, end the transaction (o leaves it open).
+
+    With `refused` the entry is one that a request would not get, as older servers have them in their queue.
+    """
+    if refused:
+        queue_unasked(call, name, "a" if kind == MAJOR else "i")
+    else:
+        asked = compactions.compact(call, CompactionRequest(dbname=name.database, tablename=name.table, partitionname=partition, type=kind))
+        assert asked.accepted, asked.errormessage
     info = compaction_workers.find_next(call, "w")
     assert info is not None
     transaction = acid.begin(call.metastore, kind=TxnType.COMPACTION)
@@ -52,6 +69,12 @@ def work(
     if ends != "o":
         acid.end(call.metastore, transaction, ends)
     return info, transaction
+
+
+def queue_unasked(call: Call, name: TableName, kind: str = "a") -> None:
+    """Put a compaction of a table as a whole into the queue, whatever the table is."""
+    where = CompactedObject(*name, None)
+    call.database.write(lambda session: rows.insert(session, where, kind, INITIATED, {"enqueued_ms": 1}))
 
 
 def written(call: Call, name: TableName, folder: Path, times: int, **options: object) -> None:

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from metastore.idl import CompactionRequest, CompactionType
-from metastore.service import compaction_workers, compactions
+from metastore.idl import CompactionType
+from metastore.service import compaction_workers
 from metastore.service.abort_cleaner import clean_aborted
 from metastore.service.cleaner import clean
 from metastore.service.context import Call
 from metastore.service.partitions import get_partition
 from metastore.service.tables import drop_table
 from tests.service import acid
-from tests.service.cleaning import MAJOR, names, rush, shown, stuck, work, written
+from tests.service.cleaning import MAJOR, names, queue_unasked, rush, shown, stuck, work, written
 from tests.service.test_initiator import acid_table, get_table_of
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
 
@@ -143,8 +143,7 @@ def test_tables_that_are_not_transactional_are_never_touched(call: Call, make_me
     folder = Path(get_table_of(call, name).sd.location.removeprefix("file:"))
     (folder / "data").write_text("x")
     acid.fill(folder / "base_0000001")
-    request = CompactionRequest(dbname="default", tablename="plain", type=MAJOR)
-    assert compactions.compact(call, request).accepted
+    queue_unasked(call, name)
     info = compaction_workers.find_next(call_of(call.metastore), "w")
     assert info is not None
     info.highestWriteId = 1

@@ -157,7 +157,7 @@ def test_partitions_are_cleaned_and_the_table_itself_never(call: Call) -> None:
     assert clean(call.metastore) == 1
     assert (names(folder), names(other)) == ([f"base_0000001_v{transaction:07d}"], ["delta_0000002_0000002_0000"])
     assert [row["partition"] for row in acid.rows(call.metastore, acid.COMPLETED)] == ["k=2"]
-    work(call, name, folder.parent, 2)
+    work(call, name, folder.parent, 2, refused=True)
     assert clean(call.metastore) == 0
     assert names(other) == ["delta_0000002_0000002_0000"]
     assert shown(call)[-1].errorMessage == "hive.default.t has partitions: compact those, each by its name"

@@ -33,6 +33,7 @@ from metastore.service.write_statistics import set_statistics
 from metastore.store import compactions as store
 from metastore.store import schema
 from tests.service import acid
+from tests.service.test_initiator import acid_table
 from tests.support import txns
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
 from tests.support.statement_counts import StatementCounts
@@ -478,3 +479,25 @@ def test_statements_of_the_queue(call: Call, counts: StatementCounts) -> None:
     counts("mark_cleaned", lambda: workers.mark_cleaned(call, info))
     counts("abort", lambda: compactions.abort(call, [1, 2, 3]))
     counts("latest", lambda: compactions.latest_committed(call, GetLatestCommittedCompactionInfoRequest(dbname="db", tablename="t")))
+
+
+def test_what_can_not_be_compacted_is_refused_with_the_reason(call: Call) -> None:
+    make_table(call, "plain")
+    parted, _ = acid_table(call, "parted", keys=(("k", "string"),))
+    add_partitions(call, parted, [["1"]])
+    acid_table(call, "whole")
+
+    def of_default(table: str, partition: str | None = None) -> CompactionResponse:
+        return compactions.compact(call, CompactionRequest(dbname="default", tablename=table, partitionname=partition, type=MAJOR))
+
+    for table, partition, reason in (
+        ("plain", None, "is not transactional"), ("plain", "k=1", "is not transactional"),
+        ("parted", None, "has partitions"), ("whole", "k=1", "has no partitions"),
+    ):  # fmt: skip
+        answer = of_default(table, partition)
+        assert (answer.accepted, answer.state) == (False, "refused")
+        assert reason in answer.errormessage
+    assert shown(call) == []
+    assert of_default("parted", "k=1").accepted
+    assert of_default("whole").accepted
+    assert of_default("missing").accepted, "as by Hive's server"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from metastore.errors import MetaError
 from metastore.idl import (
     AbortCompactResponse,
     GetLatestCommittedCompactionInfoResponse,
     OptionalCompactionInfoStruct,
     ShowCompactResponse,
 )
+from metastore.rules.compactions import REFUSED, STATE_TEXTS
 from metastore.service import compaction_workers, compactions
 from metastore.service.context import Call
 from metastore.wire.methods.table import Handler
@@ -17,7 +19,9 @@ from metastore.wire.methods.unpack import required
 
 
 def _compact(call: Call, args: Any) -> None:
-    compactions.compact(call, required(call, args.rqst, "rqst"))
+    answer = compactions.compact(call, required(call, args.rqst, "rqst"))
+    if answer.state == STATE_TEXTS[REFUSED] and args.rqst.initiatorId is None:  # this method has no reply that could say so
+        raise MetaError(answer.errormessage or "")
 
 
 def _find_next(call: Call, args: Any) -> OptionalCompactionInfoStruct:
