@@ -6,13 +6,18 @@ Object stores keep what they have answered, so that nothing is done there. This 
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PARALLEL = 16
 """Files that are written through at one time: a journal takes them together."""
+
+NOT_KNOWN = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
+"""What mounted file systems answer for a directory that keep its names in another way."""
 
 
 def local_path(location: str) -> str | None:
@@ -54,6 +59,7 @@ def _sync(path: str) -> None:
     try:
         os.fsync(number)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from error
+        if error.errno not in NOT_KNOWN or not stat.S_ISDIR(os.fstat(number).st_mode):
+            raise OSError(error.errno, error.strerror, path) from error
     finally:
         os.close(number)

@@ -64,4 +64,4 @@ def named(footer: Footer) -> Named | None:
 
 def is_of(numbers: Any, bucket: int) -> Any:
     """Return for each number of the column `bucket`, a numpy array, whether it names a bucket."""
-    return np.where(numbers & buckets.encode(0) != 0, numbers >> 16 & buckets.MAX_BUCKETS - 1, numbers) == bucket
+    return np.where(numbers & buckets.encode(0) != 0, numbers >> 16 & 0xFFF, numbers) == bucket

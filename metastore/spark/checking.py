@@ -42,7 +42,7 @@ def _misplaced(selected: Selected, found: dict[str, list[int]]) -> Iterator[Find
         problem = f"its rows say that they are of bucket {', '.join(map(str, numbers))}: Hive shows those again that were deleted"
         directory = parse(path.split("/")[-2])
         if directory is not None and directory.visibility:
-            problem += ", and so may the compaction that made this file have done"
+            problem += "; the compaction that made this file may have brought back rows that were deleted before it"
         yield Finding(selected.folder.name, path, problem, f"{COMPACT}, not by Hive's, which would make that permanent")
 
 

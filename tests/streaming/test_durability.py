@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +98,21 @@ def test_a_disk_that_refuses_the_end_of_a_file_leaves_what_was_committed(
             batch.close()
     (side,) = folder(table).rglob("*_flush_length")
     assert int.from_bytes(side.read_bytes()[-8:], "big") < Path(str(side).removesuffix("_flush_length")).stat().st_size
+    assert [row["id"] for row in rows(client, table)] == [1]
+
+
+def test_a_file_system_that_does_not_know_this_of_directories(client: Client, make_table: TableMaker, disk: Disk, uri: str) -> None:
+    """Some that are mounted refuse it for them; for a file the same answer is an error."""
+    table = make_table("id int")
+    with StreamingConnection(uri, f"default.{table.tableName}") as connection:
+        disk.refuses = lambda path: errno.EINVAL if Path(path).is_dir() else None
+        with connection.batch(1) as batch, batch.transaction():
+            batch.write({"id": 1})
+        disk.refuses = lambda path: errno.EINVAL if Path(path).is_file() else None
+        batch = connection.batch(1)
+        with pytest.raises(CanNotWrite, match="can not be written through"), batch.transaction():
+            batch.write({"id": 2})
+        batch.close()
     assert [row["id"] for row in rows(client, table)] == [1]
 
 
