@@ -195,9 +195,13 @@ class Transaction:
         self.call(lambda client: client.add_dynamic_partitions(request))
 
     def check(self) -> None:
-        """Raise TransactionLost if the server has given the transaction up."""
+        """Raise TransactionLost if the server has given the transaction up, or it was spoiled."""
         if self._lost is not None:
             raise TransactionLost(f"transaction {self.id} is lost: {self._lost}") from self._lost
+
+    def spoil(self, reason: Exception) -> None:
+        """Refuse all further work, and the commit, with TransactionLost: the transaction has written what must not be seen."""
+        self._lost = self._lost or reason
 
     def commit(self, *, table_parameter: tuple[int, str, str] | None = None) -> None:
         """Commit. TxnAbortedException when another transaction won; TransactionLost when the server had given it up.

@@ -33,6 +33,7 @@ from metastore.spark.clauses import (
 from metastore.spark.faithful import check_kept
 from metastore.spark.reading import FOLDER, row_id_name
 from metastore.spark.spark_transaction import SparkTransaction
+from metastore.spark.statements import Statement
 
 SOURCE = "source"
 """The name by which expressions may call the new rows, whatever alias they have."""
@@ -117,12 +118,12 @@ class MergeBuilder:
             return self._done(work, info)
 
     def _done(self, work: SparkTransaction, info: AcidTableInfo) -> dict[str, int]:
-        statement = writing.lock_to_change(work, info, *self._operations())
+        number = writing.lock_to_change(work, info, *self._operations())
         new = self._source.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             plan = self._planned(info, work.rows(info, row_id=True, folder=True), new)
             try:
-                return self._write(work, info, plan, statement)
+                return self._write(work, info, plan, number)
             finally:
                 plan.matched.unpersist()
         finally:
@@ -206,7 +207,7 @@ class MergeBuilder:
         conditions = [clause.condition for clause in clauses if clause.condition is not None]
         return [self._condition, *conditions, *(value for clause in clauses for value in (clause.values or {}).values())]
 
-    def _write(self, work: SparkTransaction, info: AcidTableInfo, plan: _Plan, statement: int) -> dict[str, int]:
+    def _write(self, work: SparkTransaction, info: AcidTableInfo, plan: _Plan, number: int) -> dict[str, int]:
         matched = plan.matched
         _check_single(info, matched)
         updates = [number for number, clause in enumerate(self._matched) if clause.values is not None]
@@ -218,12 +219,12 @@ class MergeBuilder:
         inserted = plan.inserted.count() if plan.inserted is not None else 0
         fresh = [matched.where(F.col(ACTION).isin(updates)).select(*quoted(info.schema.names))] if updated else []
         fresh += [plan.inserted] if plan.inserted is not None and inserted else []
-        if updated or deleted:
-            gone = matched.where(F.col(ACTION) >= 0).select(row_id_name(info), FOLDER)
-            writing.tell(work, info, writing.delete(work, info, gone, statement=statement), DataOperationType.UPDATE)
-        if fresh:
-            reached = writing.insert(work, info, reduce(lambda left, right: left.unionByName(right), fresh), statement=statement)
-            writing.tell(work, info, reached, DataOperationType.INSERT)
+        with Statement(work, info, number) as statement:
+            if fresh:
+                statement.insert(reduce(lambda left, right: left.unionByName(right), fresh))
+            if updated or deleted:
+                statement.delete(matched.where(F.col(ACTION) >= 0).select(row_id_name(info), FOLDER), DataOperationType.UPDATE)
+            statement.place()
         return {"updated": updated, "deleted": deleted, "inserted": inserted}
 
 

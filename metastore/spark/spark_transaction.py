@@ -33,14 +33,15 @@ class SparkTransaction:
         self.txn = Transaction.begin(self.uri, agent=agent, read_only=read_only, compaction=compaction)
 
     def load(self, database: str, table: str) -> AcidTableInfo:
-        """Read what the metastore says about a table. NoSuchObjectException, NotTransactional."""
+        """Read what the metastore says about a table. NoSuchObjectException, NotTransactional; TransactionLost."""
+        self.txn.check()
         return self.txn.call(lambda client: AcidTableInfo.load(client, database, table))
 
     def read(self, database: str, table: str) -> AcidTableInfo:
         """Read what the metastore says about a table of any kind. NoSuchObjectException."""
         return self.txn.call(lambda client: AcidTableInfo.read(client, database, table))
 
-    def next_statement(self, table: AcidTableInfo, *, overwrite: bool = False) -> int:
+    def next_statement(self, table: AcidTableInfo) -> int:
         """Return the number of the next statement that writes to a table. CanNotChange behind an overwrite of the table.
 
         A base of a write id hides all other files of this write id, and a transaction has one for each table.
@@ -50,9 +51,11 @@ class SparkTransaction:
                 f"{table.full_name}: this transaction has overwritten it, and nothing else that it writes there would be seen; "
                 "commit first, or write all rows by one overwrite"
             )
-        if overwrite:
-            self._overwritten.add(table.full_name)
         return self.txn.next_statement(table.database, table.name)
+
+    def overwrote(self, table: AcidTableInfo) -> None:
+        """Note that the transaction has overwritten a table."""
+        self._overwritten.add(table.full_name)
 
     def lock(self, table: AcidTableInfo, kind: int, *operations: int, patience: float | None = None) -> None:
         """Lock a table for operations (DataOperationType) until the transaction ends. LockTimeout, TableChanged."""

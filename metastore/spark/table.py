@@ -30,6 +30,7 @@ from metastore.spark.misplaced import by_spark
 from metastore.spark.readers import LEASE, Reader, give_way
 from metastore.spark.reading import FOLDER, row_id_name
 from metastore.spark.spark_transaction import CanNotChange, SparkTransaction
+from metastore.spark.statements import Statement
 
 T = TypeVar("T")
 KINDS = {CompactionType.MINOR: "minor", CompactionType.MAJOR: "major", CompactionType.REBALANCE: "rebalance"}
@@ -128,12 +129,13 @@ class AcidTable:
 
     def _insert(self, rows: DataFrame, lock: int, *, overwrite: bool) -> None:
         def run(work: SparkTransaction, info: AcidTableInfo) -> None:
-            statement = work.next_statement(info, overwrite=overwrite)
+            number = work.next_statement(info)
             if overwrite:
                 give_way(self._spark, info)
             work.lock(info, lock, DataOperationType.UPDATE if overwrite else DataOperationType.INSERT)
-            reached = writing.insert(work, info, writing.fitted(info, rows), statement=statement, overwrite=overwrite)
-            writing.tell(work, info, reached, DataOperationType.INSERT)
+            with Statement(work, info, number) as statement:
+                statement.insert(writing.fitted(info, rows), overwrite=overwrite)
+                statement.place()
 
         self._run(run)
 
@@ -289,12 +291,13 @@ def _check_row_ids(info: AcidTableInfo, *, row_id: bool) -> None:
         raise CanNotChange(f"{info.full_name} is insert-only: its rows have no ids")
 
 
-def _replace(work: SparkTransaction, info: AcidTableInfo, gone: DataFrame, new: DataFrame | None, operation: int, statement: int) -> int:
+def _replace(work: SparkTransaction, info: AcidTableInfo, gone: DataFrame, new: DataFrame | None, operation: int, number: int) -> int:
     """Write delete events for rows and rows in their place; return how many went."""
     count = gone.count()
     if count:
-        reached = writing.delete(work, info, gone.select(row_id_name(info), FOLDER), statement=statement)
-        if new is not None:
-            reached = sorted({*reached, *writing.insert(work, info, new, statement=statement)})
-        writing.tell(work, info, reached, operation)
+        with Statement(work, info, number) as statement:
+            if new is not None:
+                statement.insert(new)
+            statement.delete(gone.select(row_id_name(info), FOLDER), operation)
+            statement.place()
     return count

@@ -1,6 +1,7 @@
 """Write rows and delete events of one statement into delta directories, exactly as Hive lays them out. This module never commits.
 
-Spark writes into a hidden folder of the table, `.staging_txn_N_S`; then each file is renamed to its place:
+Spark writes into a hidden folder of the table, `.staging_txn_N_S`; once all files of the statement are there (`statements.py`), each is
+renamed to its place:
 
     delta_W_W_S/bucket_B           rows that were inserted: bucket B is the task that wrote it, or the hash bucket of a bucketed table
     delete_delta_W_W_S/bucket_B    ids of rows that went, sorted, in the bucket of the row
@@ -15,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +24,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import TimestampType
 
-from metastore.acid import buckets, statistics
+from metastore.acid import buckets
 from metastore.acid.event_file import SIZES
 from metastore.acid.files import Status
 from metastore.acid.orc_files import cast
@@ -70,8 +72,23 @@ def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
     )
 
 
-def insert(work: SparkTransaction, table: AcidTableInfo, new: DataFrame, *, statement: int, overwrite: bool = False) -> list[str]:
-    """Write rows (`fitted`) as inserted by this transaction; return the names of the partitions that were reached. TooManyBuckets.
+@dataclass(frozen=True)
+class StagedFiles:
+    """Files of a staging folder, and where they belong."""
+
+    name: str
+    """The name of the directories, one in each partition, that the files belong into."""
+    files: list[tuple[str, Status]]
+    """(path of the directories below the staging folder, file)."""
+    named: Callable[[list[str]], str]
+    """Makes the name of a partition of the texts in the staging folder."""
+    overwrite: bool = False
+
+
+def insert(
+    work: SparkTransaction, table: AcidTableInfo, new: DataFrame, part: str, *, statement: int, overwrite: bool = False
+) -> StagedFiles:
+    """Write rows (`fitted`) as inserted by this transaction into the staging folder of a part of its work. TooManyBuckets.
 
     With `overwrite` they take the place of all rows of the table, or of the partitions that they lie in.
     """
@@ -99,16 +116,10 @@ def insert(work: SparkTransaction, table: AcidTableInfo, new: DataFrame, *, stat
     by = [*keys, *([BUCKET] if with_buckets else [])]
     if by and not table.is_insert_only:
         rows = rows.sortWithinPartitions(*by, "rowId")
-    part = f"{statement}_insert"
     found = write_staged(work, table, rows, part, source, options, by)
     if not table.is_insert_only:
         describe(work.spark, lengths(found), deletes=False)
-    if overwrite and not keys and not found:
-        place(work, table, f"{table.location}/{name}", [])
-    try:
-        return _move(work, table, found, name, lambda texts: _hive_name(table, texts, time_zone(work.spark)), overwrite=overwrite)
-    finally:
-        remove_staged(work, table, part)
+    return StagedFiles(name, found, lambda texts: _hive_name(table, texts, time_zone(work.spark)), overwrite)
 
 
 def _key_texts(table: AcidTableInfo) -> list[Column]:
@@ -184,8 +195,8 @@ def decoded(number: Column) -> Column:
     return F.when(version == 1, F.shiftright(number, 16).bitwiseAND(F.lit(0xFFF))).otherwise(number)
 
 
-def delete(work: SparkTransaction, table: AcidTableInfo, gone: DataFrame, *, statement: int) -> list[str]:
-    """Write delete events for rows (ids and `__metastore_folder`); return the names of the partitions that were reached."""
+def delete(work: SparkTransaction, table: AcidTableInfo, gone: DataFrame, part: str, *, statement: int) -> StagedFiles:
+    """Write delete events for rows (ids and `__metastore_folder`) into the staging folder of a part of the transaction's work."""
     write_id = work.txn.write_id(table.database, table.name)
     keys = [F.expr(text).alias(f"{KEY}{place}") for place, text in enumerate(key_texts(table))]
     identity = F.col(row_id_name(table))
@@ -201,16 +212,10 @@ def delete(work: SparkTransaction, table: AcidTableInfo, gone: DataFrame, *, sta
         decoded(identity["bucketid"]).alias(BUCKET),
     )
     events = one_task_for_each(events, by).sortWithinPartitions(*by, "originalTransaction", "bucket", "rowId")
-    part = f"{statement}_delete"
     found = write_staged(work, table, events, part, "orc", orc_options(table), by)
     describe(work.spark, lengths(found), deletes=True)
-    names = table.partition_columns.names
-    try:
-        return _move(
-            work, table, found, delta_name(write_id, write_id, statement, is_delete=True), lambda texts: make_partition_name(names, texts)
-        )
-    finally:
-        remove_staged(work, table, part)
+    name = delta_name(write_id, write_id, statement, is_delete=True)
+    return StagedFiles(name, found, lambda texts: make_partition_name(table.partition_columns.names, texts))
 
 
 def one_task_for_each(rows: DataFrame, by: Sequence[str]) -> DataFrame:
@@ -290,32 +295,23 @@ def _folders(work: SparkTransaction, table: AcidTableInfo, names: Sequence[str],
     return {name: table.folder(partitions[name]) for name in names}
 
 
-def _move(
-    work: SparkTransaction,
-    table: AcidTableInfo,
-    found: Sequence[tuple[str, Status]],
-    name: str,
-    named: Callable[[list[str]], str],
-    *,
-    overwrite: bool = False,
-) -> list[str]:
-    """Give the files of a statement their places in directories called `name`; return the partitions' names.
-
-    `named` makes the name of a partition of the texts in the staging folder.
-    """
+def move(work: SparkTransaction, table: AcidTableInfo, staged: StagedFiles, made: list[str]) -> list[str]:
+    """Give files their places, noting in `made` the directories first; return the names of the partitions. FileError."""
     by_partition: dict[str, list[tuple[str, int]]] = {}
-    for inner, status in found:
+    for inner, status in staged.files:
         texts, bucket = _parts(inner)
-        partition = named(texts) if texts else ""
+        partition = staged.named(texts) if texts else ""
         by_partition.setdefault(partition, []).append((status.path, task_of(status) if bucket is None else bucket))
-    folders = _folders(work, table, list(by_partition), overwrite=overwrite)
-    targets = {partition: f"{folders[partition].location}/{name}" for partition in by_partition}
-    try:
-        in_parallel(lambda partition: place(work, table, targets[partition], by_partition[partition]), targets)
-    except BaseException:
-        with suppress(FileError):  # the cleaner takes it away later
-            in_parallel(work.files.delete, targets.values())
-        raise
+    if staged.overwrite and not table.table.partitionKeys:
+        by_partition.setdefault("", [])
+    folders = _folders(work, table, list(by_partition), overwrite=staged.overwrite)
+
+    def put(partition: str) -> None:
+        target = f"{folders[partition].location}/{staged.name}"
+        made.append(target)
+        place(work, table, target, by_partition[partition])
+
+    in_parallel(put, by_partition)
     return sorted(folders[partition].name for partition in by_partition if partition)
 
 
@@ -380,10 +376,3 @@ def lock_to_change(work: SparkTransaction, info: AcidTableInfo, *operations: int
     statement = work.next_statement(info)
     work.lock(info, LockType.EXCL_WRITE, *operations)
     return statement
-
-
-def tell(work: SparkTransaction, info: AcidTableInfo, partitions: list[str], operation: int) -> None:
-    """Tell the metastore what was written, before the commit."""
-    statistics.forget(work.txn, info.table, partitions)
-    if partitions:
-        work.txn.wrote_partitions(info.database, info.name, partitions, operation)

@@ -1,0 +1,93 @@
+"""One statement of a transaction leaves all of its files in the table, or none: a failure that is caught does not reach the commit.
+
+    with Statement(work, table, number) as statement:
+        statement.insert(rows)
+        statement.delete(gone, DataOperationType.UPDATE)
+        statement.place()
+
+All files are computed aside before the first gets its place. What was placed is taken back when a later file can not be; where even that
+fails, the transaction can no longer be committed. Write ids, locks and new partitions stay: they show no row to anyone.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from metastore.acid import statistics
+from metastore.idl import DataOperationType
+from metastore.spark import writing
+from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.hadoop import FileError
+from metastore.spark.spark_transaction import SparkTransaction
+
+
+class NotTakenBack(Exception):
+    """Files of a statement that failed lie in the table, and could not be removed."""
+
+
+class Statement:
+    """The files of one statement: a context, whose end removes what lies aside."""
+
+    def __init__(self, work: SparkTransaction, table: AcidTableInfo, number: int) -> None:
+        self._work = work
+        self._table = table
+        self._number = number
+        self._parts: list[str] = []
+        self._staged: list[tuple[writing.StagedFiles, int]] = []
+
+    def __enter__(self) -> Statement:  # noqa: PYI034  # Self needs Python 3.11
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for part in self._parts:
+            writing.remove_staged(self._work, self._table, part)
+
+    def insert(self, rows: DataFrame, *, overwrite: bool = False) -> None:
+        """Compute rows (`writing.fitted`) and write them aside. FileError and what Spark raises."""
+        staged = writing.insert(self._work, self._table, rows, self._part("insert"), statement=self._number, overwrite=overwrite)
+        self._staged.append((staged, DataOperationType.INSERT))
+
+    def delete(self, gone: DataFrame, operation: int) -> None:
+        """Write delete events for rows (ids and `__metastore_folder`) aside; `operation` is a DataOperationType. FileError."""
+        staged = writing.delete(self._work, self._table, gone, self._part("delete"), statement=self._number)
+        self._staged.append((staged, operation))
+
+    def _part(self, kind: str) -> str:
+        """Return the name of a staging folder, which the end of the statement removes."""
+        self._parts.append(f"{self._number}_{kind}")
+        return self._parts[-1]
+
+    def place(self) -> None:
+        """Give all files their places and report it to the metastore. FileError, the exceptions of the metastore's own."""
+        if not self._staged:
+            return
+        made: list[str] = []
+        try:
+            self._report([(writing.move(self._work, self._table, staged, made), operation) for staged, operation in self._staged])
+        except BaseException as error:
+            self._take_back(made, error)
+            raise
+        if any(staged.overwrite for staged, _ in self._staged):
+            self._work.overwrote(self._table)
+
+    def _report(self, reached: list[tuple[list[str], int]]) -> None:
+        """Report which partitions were written, each once: conflicts are found by rows that went, not by those that came."""
+        operations: dict[str, int] = {}
+        for names, operation in reached:
+            operations |= {name: operation for name in names if operation != DataOperationType.INSERT or name not in operations}
+        table, txn = self._table, self._work.txn
+        statistics.forget(txn, table.table, sorted(operations))
+        for operation in sorted(set(operations.values())):
+            names = sorted(name for name in operations if operations[name] == operation)
+            txn.wrote_partitions(table.database, table.name, names, operation)
+
+    def _take_back(self, made: list[str], error: BaseException) -> None:
+        for directory in made:
+            try:
+                self._work.files.delete(directory)
+            except FileError as left:
+                reason = NotTakenBack(
+                    f"a statement on {self._table.full_name} failed ({error}), and what it had written into {directory} can not be removed "
+                    f"({left}); nothing of the transaction will be seen, begin it again"
+                )
+                self._work.txn.spoil(reason)
