@@ -27,6 +27,11 @@ DEFAULT_PORT = 9083
 _LIMITS = WireSettings(max_message_size=2**31 - 1, max_container_size=2**31 - 1)
 
 
+def is_unknown_method(error: Exception) -> bool:
+    """Tell whether a call failed because the server has no such method, as those of older releases."""
+    return isinstance(error, TApplicationException) and error.type == TApplicationException.UNKNOWN_METHOD
+
+
 class Client:
     """Every Thrift method is a method of this object, with positional or keyword arguments; not for several threads.
 

@@ -34,12 +34,13 @@ from pyspark.sql.types import (
 )
 
 from metastore.acid.characters import is_limited, limit_of
+from metastore.acid.constraints import ConstraintViolated
 from metastore.acid.exact import Changed, named_once
 from metastore.acid.types import parts
 from metastore.spark.catalog import AcidTableInfo, spark_type
 
-MARK = "DOES_NOT_FIT"
-_TOLD = re.compile(rf"\[{MARK}\] (.*?) \[{MARK}\]", re.DOTALL)
+MARK, VIOLATED = "DOES_NOT_FIT", "CONSTRAINT_VIOLATED"
+_TOLD = re.compile(rf"\[({MARK}|{VIOLATED})\] (.*?) \[\1\]", re.DOTALL)
 _NESTED = (StructType, ArrayType, MapType)
 _TIMES = (DateType, TimestampType, TimestampNTZType)
 
@@ -50,14 +51,14 @@ class DoesNotFit(ValueError):
 
 @contextmanager
 def naming_the_column() -> Iterator[None]:
-    """Raise DoesNotFit for what Spark raises of a value that does not fit."""
+    """Raise DoesNotFit for what Spark raises of a value that does not fit, ConstraintViolated for a row that breaks a constraint."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
         found = _TOLD.search(str(error))
         if found is None:
             raise
-        raise DoesNotFit(found[1]) from error
+        raise (DoesNotFit if found[1] == MARK else ConstraintViolated)(found[2]) from error
 
 
 def type_of(rows: DataFrame, value: Column) -> DataType:
@@ -139,7 +140,16 @@ def _simple(value: Column, there: DataType, wanted: DataType, kind: str, what: s
 
 def refusal(value: Column, what: str) -> Column:
     """Return what fails the job, by a message that `told` understands, when it is computed for a value."""
-    return F.raise_error(F.concat(F.lit(f"[{MARK}] {what} and can not hold '"), value.cast("string"), F.lit(f"' [{MARK}]")))
+    return _raised(MARK, F.concat(F.lit(f"{what} and can not hold '"), value.cast("string"), F.lit("'")))
+
+
+def violation(text: Column) -> Column:
+    """Return what fails the job with ConstraintViolated when it is computed."""
+    return _raised(VIOLATED, text)
+
+
+def _raised(mark: str, text: Column) -> Column:
+    return F.raise_error(F.concat(F.lit(f"[{mark}] "), text, F.lit(f" [{mark}]")))
 
 
 def tried(value: Column, wanted: DataType) -> Column:

@@ -26,6 +26,8 @@ _NULL_IN_LIST = re.compile(r"\bin\b.*\bnull\b", re.IGNORECASE | re.DOTALL)
 _PUSHDOWN = "spark.sql.orc.filterPushdown"
 Path = tuple[str, ...]
 """A column's name, in lower case, and those of fields within it."""
+Default = Callable[[str], Column]
+"""Returns what a column is that is not given."""
 
 
 def column(value: Expression) -> Column:
@@ -54,21 +56,22 @@ def fitting(info: AcidTableInfo, name: str, rows: DataFrame) -> Callable[[Column
     return lambda value: stored(info, name, value, type_of(rows, value))
 
 
-def set_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: str) -> dict[str, Column]:
+def set_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: str, default: Default) -> dict[str, Column]:
     """Return the new values of the columns that an update sets; `alias` is that of the frame which has the old ones.
 
-    A struct of which fields are set keeps its other fields. WrongColumns for what is no column, or is set twice; CanNotChange for partition
-    and bucket columns.
+    The word DEFAULT stands for a column's default. A struct of which fields are set keeps its other fields. WrongColumns for what is no
+    column, or is set twice; CanNotChange for partition and bucket columns.
     """
     if not values:
         raise WrongColumns(f"{info.full_name}: the update sets no column")
-    # Within another expression Spark refuses what makes several rows of one, such as `explode`.
-    paths = {_path(info, name, alias): F.coalesce(column(value)) for name, value in values.items()}
+    paths = {_path(info, name, alias): value for name, value in values.items()}
     _check_apart(info, list(values), list(paths))
     fixed = {*info.partition_columns.names, *info.bucket_columns}
     out: dict[str, Column] = {}
-    for path, value in paths.items():
+    for path, given in paths.items():
         name, inner = path[0], path[1:]
+        # Within another expression Spark refuses what makes several rows of one, such as `explode`.
+        value = default(name) if _is_default(info, given) and not inner else F.coalesce(column(given))
         if name in fixed:
             raise CanNotChange(f"{info.full_name}: {name} says in which partition or bucket a row lies; delete the row and insert it again")
         out[name] = _with_field(out.get(name, field(alias, name)), info.schema[name].dataType, inner, value) if inner else value
@@ -80,16 +83,19 @@ def wholly_set(info: AcidTableInfo, values: Mapping[str, Expression], alias: str
     return {path[0] for path in (_path(info, name, alias) for name in values) if len(path) == 1}
 
 
-def inserted_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: str) -> dict[str, Column]:
-    """Return the values of the columns that an insert gives. WrongColumns for what is no column, is given twice, or lacks a partition."""
-    paths = {_path(info, name, alias): column(value) for name, value in values.items()}
+def inserted_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: str, default: Default) -> dict[str, Column]:
+    """Return the values of all columns for an insert; those that are not given have their defaults.
+
+    WrongColumns for what is no column, is given twice, or lacks a partition.
+    """
+    paths = {_path(info, name, alias): value for name, value in values.items()}
     _check_apart(info, list(values), list(paths))
     if within := [name for name, path in zip(values, paths, strict=True) if len(path) > 1]:
         raise WrongColumns(f"{info.full_name}: {', '.join(within)} is within a column; an inserted row needs the column as a whole")
-    out = {path[0]: value for path, value in paths.items()}
+    out = {path[0]: column(value) for path, value in paths.items() if not _is_default(info, value)}
     if missing := [name for name in info.partition_columns.names if name not in out]:
         raise WrongColumns(f"{info.full_name} is partitioned by {', '.join(missing)}, which the inserted rows do not have")
-    return out
+    return {name: out[name] if name in out else default(name) for name in info.schema.names}
 
 
 def all_columns(info: AcidTableInfo, source: DataFrame, alias: str, mentioned: Iterable[Expression], *, insert: bool) -> dict[str, Column]:
@@ -112,6 +118,11 @@ def all_columns(info: AcidTableInfo, source: DataFrame, alias: str, mentioned: I
             f"{', '.join(info.schema.names)}"
         )
     return {name: field(alias, given[name]) for name in wanted}
+
+
+def _is_default(info: AcidTableInfo, value: Expression) -> bool:
+    """Tell whether a value is the word DEFAULT, and no column of this name."""
+    return isinstance(value, str) and value.strip().lower() == "default" and "default" not in info.schema.names
 
 
 def _path(info: AcidTableInfo, name: str, alias: str) -> Path:

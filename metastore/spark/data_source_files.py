@@ -52,12 +52,16 @@ class TaskFiles:
         self._may_begin_again = not self._divider.buckets and not plan.overwrite
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Write rows whose columns are those that were given. DoesNotFit for a value that does not fit its column; CanNotWrite."""
+        """Write rows whose columns are those that were given; others have their defaults. DoesNotFit, ConstraintViolated, CanNotWrite."""
         columns = [
-            self._fitted(name, kind, batch.column(self._given[name])) if name in self._given else pa.nulls(len(batch), arrow_type(kind))
+            self._fitted(name, kind, batch.column(self._given[name]))
+            if name in self._given
+            else pa.repeat(pa.scalar(self._plan.defaults.get(name), arrow_type(kind)), len(batch))
             for name, kind in self._columns
         ]
-        for portion in self._divider.divide(pa.record_batch(columns, schema=self._schema)):
+        rows = pa.record_batch(columns, schema=self._schema)
+        self._plan.constraints.check_not_null(rows)
+        for portion in self._divider.divide(rows):
             self._file(portion).append(self._plan.write_id, portion.rows)
 
     def _fitted(self, name: str, kind: str, values: Any) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from metastore.acid import buckets
+from metastore.acid.constraints import Constraints
 from metastore.idl import Table
 from metastore.rules.acid_directories import staging_name
 from metastore.spark.catalog import AcidTableInfo
@@ -27,6 +28,9 @@ class WritePlan:
     zone: str
     query: str = ""
     """The parameter that notes a stream's batches."""
+    constraints: Constraints = field(default_factory=lambda: Constraints(""))
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """Values of columns that the rows do not have."""
 
     @property
     def info(self) -> AcidTableInfo:

@@ -25,6 +25,7 @@ from pyspark.sql.types import StructType
 
 from metastore import log
 from metastore.acid import buckets, heartbeat_process, statistics
+from metastore.acid.constraints import Constraints, wall_clock
 from metastore.acid.files import FsspecFiles
 from metastore.acid.own_bucket import footer_at_end, named
 from metastore.acid.partitions import found_or_added
@@ -97,7 +98,10 @@ class WriteRequest:
         return Agent(name=f"hive_acid {self.info.full_name} {query or uuid4().hex}")
 
     def begin(self) -> WritePlan:
-        """Open the transaction, lock the table, and have the transaction kept alive. LockTimeout, TableChanged, NoQuery, NoTableId."""
+        """Open the transaction, lock the table, and have the transaction kept alive.
+
+        LockTimeout, TableChanged, NoQuery, NoTableId, CanNotKeepConstraint.
+        """
         database, name = self.info.database, self.info.name
         query = batch_numbers.parameter_of(FsspecFiles().read, self.checkpoint) if self.checkpoint else ""
         if query:
@@ -111,7 +115,11 @@ class WriteRequest:
             )
             txn.lock([component(database, name, kind, operation, dynamic=bool(self.info.table.partitionKeys))])
             check_unchanged(self.info.table, txn.call(lambda client: AcidTableInfo.read(client, database, name)).table)
-            plan = WritePlan(self.uri, self.info.table, txn.id, txn.write_id(database, name), self.overwrite, self.zone, query)
+            constraints = txn.call(lambda client: Constraints.read(client, self.info.table))
+            constraints.refuse_checks("write the rows with AcidTable.insert")
+            defaults = constraints.constants(self.info.kinds.items(), self.columns, wall_clock(self.zone))
+            write_id = txn.write_id(database, name)
+            plan = WritePlan(self.uri, self.info.table, txn.id, write_id, self.overwrite, self.zone, query, constraints, defaults)
             heartbeat_process.start(self.uri, txn.id, os.getppid(), self.lease)
         except BaseException:
             txn.abort()

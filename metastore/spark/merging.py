@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 from pyspark import StorageLevel
@@ -17,6 +17,7 @@ from metastore.idl import DataOperationType
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.clauses import (
+    Default,
     Expression,
     all_columns,
     chosen,
@@ -30,6 +31,7 @@ from metastore.spark.clauses import (
     set_columns,
     wholly_set,
 )
+from metastore.spark.constraints import default
 from metastore.spark.faithful import check_kept
 from metastore.spark.reading import FOLDER, row_id_name
 from metastore.spark.spark_transaction import SparkTransaction
@@ -56,6 +58,14 @@ class Clause:
 
     condition: Expression | None
     values: Mapping[str, Expression] | None = None
+
+
+class _Target(NamedTuple):
+    """What is merged into: the table, its rows with their ids and folders, and what a column is that an insert does not give."""
+
+    info: AcidTableInfo
+    rows: DataFrame
+    default: Default
 
 
 class _Plan(NamedTuple):
@@ -100,7 +110,7 @@ class MergeBuilder:
     def whenNotMatchedInsert(  # noqa: N802
         self, condition: Expression | None = None, values: Mapping[str, Expression] | None = None
     ) -> MergeBuilder:
-        """Insert a row for each row of the source that matches none."""
+        """Insert a row for each row of the source that matches none; columns that are not given have their defaults, or are null."""
         self._missing.append(Clause(condition, dict(values or {})))
         return self
 
@@ -110,20 +120,25 @@ class MergeBuilder:
         return self
 
     def execute(self) -> dict[str, int]:
-        """Do it; return how many rows were updated, deleted and inserted. SeveralMatches, CanNotChange, WrongColumns."""
+        """Do it; return how many rows were updated, deleted and inserted.
+
+        SeveralMatches, CanNotChange, WrongColumns, DoesNotFit, ConstraintViolated, CanNotKeepConstraint.
+        """
         return self._run(self._execute)
 
     def _execute(self, work: SparkTransaction, info: AcidTableInfo) -> dict[str, int]:
         with judged_by_spark(work.spark, self._expressions()):
-            return self._done(work, info)
+            number = writing.lock_to_change(work, info, *self._operations())
+            with Statement(work, info, number) as statement:
+                return self._done(work, info, statement)
 
-    def _done(self, work: SparkTransaction, info: AcidTableInfo) -> dict[str, int]:
-        number = writing.lock_to_change(work, info, *self._operations())
+    def _done(self, work: SparkTransaction, info: AcidTableInfo, statement: Statement) -> dict[str, int]:
         new = self._source.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            plan = self._planned(info, work.rows(info, row_id=True, folder=True), new)
+            rows = work.rows(info, row_id=True, folder=True)
+            plan = self._planned(_Target(info, rows, partial(default, work.spark, info, statement.constraints)), new)
             try:
-                return self._write(work, info, plan, number)
+                return self._write(work, info, plan, statement)
             finally:
                 plan.matched.unpersist()
         finally:
@@ -134,7 +149,7 @@ class MergeBuilder:
         of_matched = {DataOperationType.DELETE if clause.values is None else DataOperationType.UPDATE for clause in self._matched}
         return sorted(of_matched | ({DataOperationType.INSERT} if self._missing else set())) or [DataOperationType.UPDATE]
 
-    def _planned(self, info: AcidTableInfo, target: DataFrame, new: DataFrame) -> _Plan:
+    def _planned(self, target: _Target, new: DataFrame) -> _Plan:
         """Return what is to be done.
 
         The source is called by the alias that it has - a view has its name - or `source`, whichever the expressions use.
@@ -142,12 +157,13 @@ class MergeBuilder:
         own = _alias_of(self._source)
         if own is not None:
             with suppress(AnalysisException):
-                return self._planned_as(SOURCE, info, target, new)
-        return self._planned_as(own or SOURCE, info, target, new)
+                return self._planned_as(SOURCE, target, new)
+        return self._planned_as(own or SOURCE, target, new)
 
-    def _planned_as(self, source: str, info: AcidTableInfo, target: DataFrame, new: DataFrame) -> _Plan:
-        joined = target.alias(self._alias).join(new.alias(source), column(self._condition), "inner")
-        sets = [self._set(info, clause, source) for clause in self._matched]
+    def _planned_as(self, source: str, target: _Target, new: DataFrame) -> _Plan:
+        info = target.info
+        joined = target.rows.alias(self._alias).join(new.alias(source), column(self._condition), "inner")
+        sets = [self._set(target, clause, source) for clause in self._matched]
         wholly = [
             set(values) if ALL in clause.values else wholly_set(info, clause.values, self._alias)
             for values, clause in zip(sets, self._matched, strict=True)
@@ -156,7 +172,7 @@ class MergeBuilder:
         given = set(info.columns.names).intersection(*wholly)
         matched = self._decided(info, joined, source, sets).persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            return _Plan(matched, given, self._inserted(info, matched, new, source) if self._missing else None)
+            return _Plan(matched, given, self._inserted(target, matched, new, source) if self._missing else None)
         except BaseException:
             matched.unpersist()
             raise
@@ -177,22 +193,23 @@ class MergeBuilder:
             *values,
         )
 
-    def _set(self, info: AcidTableInfo, clause: Clause, source: str) -> dict[str, Column]:
+    def _set(self, target: _Target, clause: Clause, source: str) -> dict[str, Column]:
         """Return the columns that a clause sets in rows that are matched."""
         if clause.values is None:
             return {}
         if ALL in clause.values:
-            return all_columns(info, self._source, source, self._expressions(), insert=False)
-        return set_columns(info, clause.values, self._alias)
+            return all_columns(target.info, self._source, source, self._expressions(), insert=False)
+        return set_columns(target.info, clause.values, self._alias, target.default)
 
-    def _inserted(self, info: AcidTableInfo, matched: DataFrame, new: DataFrame, source: str) -> DataFrame:
+    def _inserted(self, target: _Target, matched: DataFrame, new: DataFrame, source: str) -> DataFrame:
         """Return the rows that are to be inserted."""
+        info = target.info
         rest = new.join(matched.select(SOURCE_ROW).distinct(), SOURCE_ROW, "left_anti").alias(source)
         action = first_that_holds([clause.condition for clause in self._missing])
         gives = [
             all_columns(info, self._source, source, self._expressions(), insert=True)
             if ALL in (clause.values or {})
-            else inserted_columns(info, clause.values or {}, self._alias)
+            else inserted_columns(info, clause.values or {}, self._alias, target.default)
             for clause in self._missing
         ]
         values = [
@@ -207,7 +224,7 @@ class MergeBuilder:
         conditions = [clause.condition for clause in clauses if clause.condition is not None]
         return [self._condition, *conditions, *(value for clause in clauses for value in (clause.values or {}).values())]
 
-    def _write(self, work: SparkTransaction, info: AcidTableInfo, plan: _Plan, number: int) -> dict[str, int]:
+    def _write(self, work: SparkTransaction, info: AcidTableInfo, plan: _Plan, statement: Statement) -> dict[str, int]:
         matched = plan.matched
         _check_single(info, matched)
         updates = [number for number, clause in enumerate(self._matched) if clause.values is not None]
@@ -219,12 +236,11 @@ class MergeBuilder:
         inserted = plan.inserted.count() if plan.inserted is not None else 0
         fresh = [matched.where(F.col(ACTION).isin(updates)).select(*quoted(info.schema.names))] if updated else []
         fresh += [plan.inserted] if plan.inserted is not None and inserted else []
-        with Statement(work, info, number) as statement:
-            if fresh:
-                statement.insert(reduce(lambda left, right: left.unionByName(right), fresh))
-            if updated or deleted:
-                statement.delete(matched.where(F.col(ACTION) >= 0).select(row_id_name(info), FOLDER), DataOperationType.UPDATE)
-            statement.place()
+        if fresh:
+            statement.insert(reduce(lambda left, right: left.unionByName(right), fresh))
+        if updated or deleted:
+            statement.delete(matched.where(F.col(ACTION) >= 0).select(row_id_name(info), FOLDER), DataOperationType.UPDATE)
+        statement.place()
         return {"updated": updated, "deleted": deleted, "inserted": inserted}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from metastore import log
+from metastore.acid.constraints import Constraints
 from metastore.acid.transactions import Agent, TableSnapshot, Transaction, component
 from metastore.acid.unchanged import check_unchanged
 from metastore.idl import DataOperationType, LockType
@@ -40,6 +41,10 @@ class SparkTransaction:
     def read(self, database: str, table: str) -> AcidTableInfo:
         """Read what the metastore says about a table of any kind. NoSuchObjectException."""
         return self.txn.call(lambda client: AcidTableInfo.read(client, database, table))
+
+    def constraints(self, table: AcidTableInfo) -> Constraints:
+        """Return the constraints of a table that its writers keep. MetaException."""
+        return self.txn.call(lambda client: Constraints.read(client, table.table))
 
     def next_statement(self, table: AcidTableInfo) -> int:
         """Return the number of the next statement that writes to a table. CanNotChange behind an overwrite of the table.

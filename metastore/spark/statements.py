@@ -11,12 +11,16 @@ fails, the transaction can no longer be committed. Write ids, locks and new part
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from pyspark.sql import DataFrame
 
 from metastore.acid import statistics
+from metastore.acid.constraints import Constraints
 from metastore.idl import DataOperationType
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.constraints import kept
 from metastore.spark.hadoop import FileError
 from metastore.spark.spark_transaction import SparkTransaction
 
@@ -42,9 +46,21 @@ class Statement:
         for part in self._parts:
             writing.remove_staged(self._work, self._table, part)
 
+    @cached_property
+    def constraints(self) -> Constraints:
+        """The constraints of the table, as they are once it is locked."""
+        return self._work.constraints(self._table)
+
     def insert(self, rows: DataFrame, *, overwrite: bool = False) -> None:
-        """Compute rows (`writing.fitted`) and write them aside. FileError and what Spark raises."""
-        staged = writing.insert(self._work, self._table, rows, self._part("insert"), statement=self._number, overwrite=overwrite)
+        """Compute rows (`writing.fitted`) and write them aside. ConstraintViolated, FileError and what Spark raises."""
+        staged = writing.insert(
+            self._work,
+            self._table,
+            kept(self._table, self.constraints, rows),
+            self._part("insert"),
+            statement=self._number,
+            overwrite=overwrite,
+        )
         self._staged.append((staged, DataOperationType.INSERT))
 
     def delete(self, gone: DataFrame, operation: int) -> None:

@@ -24,6 +24,7 @@ from metastore.spark.assignment import naming_the_column, stored
 from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
 from metastore.spark.checking import Finding, findings
 from metastore.spark.clauses import TARGET, Expression, field, judged_by_spark, quoted, set_columns, wholly_set
+from metastore.spark.constraints import default
 from metastore.spark.faithful import check_kept
 from metastore.spark.merging import MergeBuilder
 from metastore.spark.misplaced import by_spark
@@ -116,11 +117,14 @@ class AcidTable:
         return frame
 
     def insert(self, rows: DataFrame) -> None:
-        """Add rows; columns are matched by name, missing ones are null. WrongColumns."""
+        """Add rows; columns are matched by name, missing ones have their defaults, or are null.
+
+        WrongColumns, DoesNotFit, ConstraintViolated, CanNotKeepConstraint.
+        """
         self._insert(rows, LockType.SHARED_READ, overwrite=False)
 
     def insert_overwrite(self, rows: DataFrame) -> None:
-        """Put rows in the place of all rows of the table, or of the partitions that they lie in. WrongColumns.
+        """Put rows in the place of all rows of the table, or of the partitions that they lie in. The errors of `insert`.
 
         It waits for all who read or write the table, and they for it, as with Hive's `hive.txn.xlock.iow`: an insert that began before
         and committed afterwards would never be seen. In a transaction nothing else may be written to the table behind it: CanNotChange.
@@ -134,7 +138,7 @@ class AcidTable:
                 give_way(self._spark, info)
             work.lock(info, lock, DataOperationType.UPDATE if overwrite else DataOperationType.INSERT)
             with Statement(work, info, number) as statement:
-                statement.insert(writing.fitted(info, rows), overwrite=overwrite)
+                statement.insert(writing.fitted(info, rows, statement.constraints), overwrite=overwrite)
                 statement.place()
 
         self._run(run)
@@ -142,12 +146,13 @@ class AcidTable:
     def update(self, condition: Expression | None = None, set: Mapping[str, Expression] | None = None) -> int:  # noqa: A002  # DeltaTable's
         """Change columns of the rows that fulfil a condition (None: all); return how many there were.
 
-        Columns are called alone, by the table's alias (`target.amount`), with fields of structs behind them. WrongColumns, CanNotChange,
-        DoesNotFit; CanNotKeep for rows with times of nanoseconds in columns that are not set.
+        Columns are called alone, by the table's alias (`target.amount`), with fields of structs behind them; the word DEFAULT stands for a
+        column's default. WrongColumns, CanNotChange, DoesNotFit, ConstraintViolated, CanNotKeepConstraint; CanNotKeep for rows with times
+        of nanoseconds in columns that are not set.
         """
 
         def run(work: SparkTransaction, info: AcidTableInfo) -> int:
-            values = set_columns(info, set or {}, self._alias)
+            values = set_columns(info, set or {}, self._alias, lambda name: default(self._spark, info, work.constraints(info), name))
             with self._matched(work, info, condition, DataOperationType.UPDATE) as (rows, statement):
                 check_kept(work, info, rows, wholly_set(info, set or {}, self._alias))
                 given = rows.select(

@@ -25,6 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from pyspark.sql.types import TimestampType
 
 from metastore.acid import buckets
+from metastore.acid.constraints import Constraints
 from metastore.acid.event_file import SIZES
 from metastore.acid.files import Status
 from metastore.acid.orc_files import cast
@@ -37,6 +38,7 @@ from metastore.rules.partition_values import WITH_ZONE, canonical, text_of
 from metastore.rules.types import type_name
 from metastore.spark.assignment import stored
 from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
+from metastore.spark.constraints import default
 from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.hashing import bucket_of
 from metastore.spark.orc_metadata import describe
@@ -55,8 +57,11 @@ _PART = re.compile(r"part-(\d+)-")
 _OF_SPARK = ("_SUCCESS", "_temporary", "_metadata", "_common_metadata")
 
 
-def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
-    """Return rows with the table's columns in its order and types; columns that are not given are null. WrongColumns, DoesNotFit."""
+def fitted(table: AcidTableInfo, new: DataFrame, constraints: Constraints) -> DataFrame:
+    """Return rows with the table's columns in its order and types; those that are not given have their defaults.
+
+    WrongColumns, DoesNotFit, CanNotKeepConstraint.
+    """
     given = table.given(new.columns)
     if unknown := [name for lowered, name in given.items() if lowered not in table.schema.names]:
         raise WrongColumns(f"{table.full_name} has no column {', '.join(unknown)}; its columns are {', '.join(table.schema.names)}")
@@ -66,7 +71,7 @@ def fitted(table: AcidTableInfo, new: DataFrame) -> DataFrame:
         *(
             stored(table, column.name, F.col(f"`{given[column.name]}`"), new.schema[given[column.name]].dataType)
             if column.name in given
-            else F.lit(None).cast(column.dataType).alias(column.name)
+            else default(new.sparkSession, table, constraints, column.name)
             for column in table.schema
         )
     )

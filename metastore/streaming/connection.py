@@ -10,6 +10,7 @@ from typing import Any
 
 from metastore.acid import buckets
 from metastore.acid.bucket_files import event_type
+from metastore.acid.constraints import CanNotKeepConstraint, Constraints
 from metastore.acid.partitions import found, found_or_added
 from metastore.acid.portions import Divider, Portion
 from metastore.acid.storage import Storage
@@ -33,7 +34,8 @@ class StreamingConnection:
     """A table into which records of one form are written. For one thread; writers of one table need a connection each.
 
     `partition` gives the values of all partition columns; without it each record has them, and partitions are added as they come.
-    NoSuchObjectException; NotStreamable for a table that is not a full transactional one in ORC.
+    `zone` is that of the clocks of defaults such as `current_timestamp()`. NoSuchObjectException; NotStreamable for a table that is not a
+    full transactional one in ORC, or has a CHECK constraint that is enabled.
     """
 
     def __init__(
@@ -69,11 +71,8 @@ class StreamingConnection:
         self.static_partition = self._static(partition)
         self.is_dynamic = bool(self.table.partitionKeys) and self.static_partition is None
         self.data_columns = [(column.name.lower(), column.type) for column in self.table.sd.cols]
-        keys = [(key.name, key.type) for key in self.table.partitionKeys or []] if self.is_dynamic else []
-        try:
-            self.columns = RecordColumns(self.full_name, [*self.data_columns, *keys])
-        except UnknownType as error:
-            raise NotStreamable(f"{self.full_name}: {error}") from error
+        self._zone = zone
+        self._read_constraints()
         self._divider = Divider(self.table, fixed=None if self.is_dynamic else self.static_partition or "", zone=zone)
         self.schema = event_type(self.data_columns)
         self.compression = (self.table.parameters or {}).get("orc.compress", "snappy").lower()
@@ -94,8 +93,24 @@ class StreamingConnection:
         """`database.table`."""
         return f"{self.table.dbName}.{self.table.tableName}"
 
+    def _read_constraints(self) -> None:
+        """Learn what records have to be, with the table's constraints as they are now. NotStreamable."""
+        keys = [(key.name, key.type) for key in self.table.partitionKeys or []] if self.is_dynamic else []
+        try:
+            constraints = Constraints.read(self.client, self.table)
+            constraints.refuse_checks("write the rows with AcidTable of metastore.spark")
+            self.columns = RecordColumns(self.full_name, [*self.data_columns, *keys], constraints, zone=self._zone)
+        except UnknownType as error:
+            raise NotStreamable(f"{self.full_name}: {error}") from error
+        except CanNotKeepConstraint as error:
+            raise NotStreamable(str(error)) from error
+
     def batch(self, transactions: int = 10) -> TransactionBatch:
-        """Open transactions that are used one after the other and write into the same files. MetaException for too many."""
+        """Open transactions that are used one after the other and write into the same files.
+
+        The table's constraints are those of now. MetaException for too many transactions; NotStreamable for a check.
+        """
+        self._read_constraints()
         return TransactionBatch(self, transactions)
 
     def load(self, client: Client) -> Table:

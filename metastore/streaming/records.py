@@ -2,7 +2,8 @@
 nothing.
 
 What does not fit its column exactly is refused: nothing is cut, rounded, made null, or lost since a record names it twice. Floats take the
-nearest number, as they do anywhere, but no infinity and no other whole number. A column that a record does not name is null.
+nearest number, as they do anywhere, but no infinity and no other whole number. A column that a record does not name has its default, or is
+null; one that must not be null needs a value.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from metastore.acid.constraints import CanNotKeepConstraint, Constraints, ConstraintViolated, wall_clock
 from metastore.acid.exact import Changed, checked, exact, named_once
 from metastore.acid.types import arrow_type, decimal_of, parts
 
@@ -35,8 +37,13 @@ class BadRecord(ValueError):
 class RecordColumns:
     """The columns, in order, that a stream's records have: name, in lower case, and Hive type."""
 
-    def __init__(self, table: str, columns: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self, table: str, columns: Iterable[tuple[str, str]], constraints: Constraints | None = None, *, zone: str = "UTC"
+    ) -> None:
+        """`zone` is that of the clocks which defaults such as `current_timestamp()` read."""
         self.table = table
+        self._constraints = constraints or Constraints(table)
+        self._zone = zone
         self.kinds = {name.lower(): kind for name, kind in columns}
         self.schema = pa.schema([(name, arrow_type(kind)) for name, kind in self.kinds.items()])
 
@@ -58,14 +65,15 @@ class RecordColumns:
                 self.refuse_unknown(record)
         arrays = []
         for field in self.schema:
-            values = [record.get(field.name) for record in lowered]
+            absent = None if all(field.name in record for record in lowered) else self._absent(field.name)
+            values = [record.get(field.name, absent) for record in lowered]
             check = self.checks[field.name]
             try:
                 fitting = values if check is None else [None if each is None else check(each) for each in values]
                 arrays.append(checked(pa.array(fitting, field.type), self.kinds[field.name]))
             except (ValueError, TypeError, ArithmeticError, pa.ArrowException) as error:
                 raise self._bad(field.name, error) from error
-        return pa.record_batch(arrays, schema=self.schema)
+        return self._kept(arrays)
 
     def of_arrow(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return Arrow columns, found by their names, in the table's types. BadRecord."""
@@ -74,20 +82,22 @@ class RecordColumns:
         arrays = []
         for field in self.schema:
             try:
-                given = rows.column(there[field.name]) if field.name in there else pa.nulls(len(rows))
-                arrays.append(exact(given, self.kinds[field.name]))
+                if field.name in there:
+                    arrays.append(exact(rows.column(there[field.name]), self.kinds[field.name]))
+                else:
+                    arrays.append(pa.repeat(pa.scalar(self._absent(field.name), field.type), len(rows)))
             except (ValueError, TypeError, pa.ArrowException) as error:
                 raise self._bad(field.name, error) from error
-        return pa.record_batch(arrays, schema=self.schema)
+        return self._kept(arrays)
 
     def of_texts(self, texts: Mapping[str, Sequence[str | None]]) -> pa.RecordBatch:
-        """Return columns of texts in the table's types; those that are not given are null. BadRecord."""
+        """Return columns of texts in the table's types; those that are not given have their defaults. BadRecord."""
         count = len(next(iter(texts.values())))
         arrays = []
         for field in self.schema:
             try:
                 if field.name not in texts:
-                    arrays.append(pa.nulls(count, field.type))
+                    arrays.append(pa.repeat(pa.scalar(self._absent(field.name), field.type), count))
                 elif pa.types.is_nested(field.type):
                     raise BadRecord(f"{self.kinds[field.name]} can not be written as delimited text; use JSON")
                 elif pa.types.is_floating(field.type):
@@ -97,7 +107,23 @@ class RecordColumns:
                     arrays.append(checked(pa.array(texts[field.name], pa.string()).cast(field.type), self.kinds[field.name]))
             except (ValueError, TypeError, pa.ArrowException) as error:
                 raise self._bad(field.name, error) from error
-        return pa.record_batch(arrays, schema=self.schema)
+        return self._kept(arrays)
+
+    def _absent(self, name: str) -> Any:
+        """Return what a column is that a record does not give: its default, or None. BadRecord."""
+        try:
+            return self._constraints.constant(name, self.kinds[name], wall_clock(self._zone))
+        except CanNotKeepConstraint as error:
+            raise BadRecord(str(error)) from error
+
+    def _kept(self, arrays: Sequence[Any]) -> pa.RecordBatch:
+        """Return columns as rows that keep the table's constraints. BadRecord."""
+        rows = pa.record_batch(arrays, schema=self.schema)
+        try:
+            self._constraints.check_not_null(rows)
+        except ConstraintViolated as error:
+            raise BadRecord(str(error)) from error
+        return rows
 
     def _by_column(self, named: Iterable[tuple[str, T]]) -> dict[str, T]:
         """Return what a record gives, by columns in lower case. BadRecord for one that is given twice."""
