@@ -16,7 +16,6 @@ from pyspark.sql.types import DataType, StructType
 
 from metastore.spark.assignment import stored, type_of
 from metastore.spark.catalog import AcidTableInfo, WrongColumns, name_parts
-from metastore.spark.spark_transaction import CanNotChange
 
 Expression = str | Column
 """SQL text or a column."""
@@ -60,20 +59,17 @@ def set_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: st
     """Return the new values of the columns that an update sets; `alias` is that of the frame which has the old ones.
 
     The word DEFAULT stands for a column's default. A struct of which fields are set keeps its other fields. WrongColumns for what is no
-    column, or is set twice; CanNotChange for partition and bucket columns.
+    column, or is set twice.
     """
     if not values:
         raise WrongColumns(f"{info.full_name}: the update sets no column")
     paths = {_path(info, name, alias): value for name, value in values.items()}
     _check_apart(info, list(values), list(paths))
-    fixed = {*info.partition_columns.names, *info.bucket_columns}
     out: dict[str, Column] = {}
     for path, given in paths.items():
         name, inner = path[0], path[1:]
         # Within another expression Spark refuses what makes several rows of one, such as `explode`.
         value = default(name) if _is_default(info, given) and not inner else F.coalesce(column(given))
-        if name in fixed:
-            raise CanNotChange(f"{info.full_name}: {name} says in which partition or bucket a row lies; delete the row and insert it again")
         out[name] = _with_field(out.get(name, field(alias, name)), info.schema[name].dataType, inner, value) if inner else value
     return out
 
@@ -99,14 +95,14 @@ def inserted_columns(info: AcidTableInfo, values: Mapping[str, Expression], alia
 
 
 def all_columns(info: AcidTableInfo, source: DataFrame, alias: str, mentioned: Iterable[Expression], *, insert: bool) -> dict[str, Column]:
-    """Return the source's values for all columns of the table, for an update without partition and bucket columns.
+    """Return the source's values for all columns of the table; those of a partition that the source of an update lacks are left out.
 
-    WrongColumns for a column of the table that the source lacks, and for one of the source that is neither in the table nor in one of the
-    expressions `mentioned`: one of the two is misspelled.
+    WrongColumns for any other column of the table that the source lacks, and for one of the source that is neither in the table nor in one
+    of the expressions `mentioned`: one of the two is misspelled.
     """
     given = info.given(source.columns)
-    fixed = set() if insert else {*info.partition_columns.names, *info.bucket_columns}
-    wanted = [name for name in info.schema.names if name not in fixed]
+    may_lack = set() if insert else {*info.partition_columns.names, *info.bucket_columns}
+    wanted = [name for name in info.schema.names if name in given or name not in may_lack]
     if missing := [name for name in wanted if name not in given]:
         raise WrongColumns(
             f"{info.full_name}: the source of the merge has no column {', '.join(missing)}; its columns are {', '.join(source.columns)}"

@@ -98,7 +98,7 @@ class MergeBuilder:
         return self
 
     def whenMatchedUpdateAll(self, condition: Expression | None = None) -> MergeBuilder:  # noqa: N802
-        """Give rows that are matched the source's values in all columns but partition and bucket columns."""
+        """Give rows that are matched the source's values in all columns; a row whose partition or bucket is another one then goes there."""
         self._matched.append(Clause(condition, {ALL: ALL}))
         return self
 

@@ -146,9 +146,9 @@ class AcidTable:
     def update(self, condition: Expression | None = None, set: Mapping[str, Expression] | None = None) -> int:  # noqa: A002  # DeltaTable's
         """Change columns of the rows that fulfil a condition (None: all); return how many there were.
 
-        Columns are called alone, by the table's alias (`target.amount`), with fields of structs behind them; the word DEFAULT stands for a
-        column's default. WrongColumns, CanNotChange, DoesNotFit, ConstraintViolated, CanNotKeepConstraint; CanNotKeep for rows with times
-        of nanoseconds in columns that are not set.
+        A row of which a partition or bucket column is set goes where it then belongs. Columns are called alone, by the table's alias
+        (`target.amount`), with fields of structs behind them; the word DEFAULT stands for a column's default. WrongColumns, CanNotChange,
+        DoesNotFit, ConstraintViolated, CanNotKeepConstraint; CanNotKeep for rows with times of nanoseconds in columns that are not set.
         """
 
         def run(work: SparkTransaction, info: AcidTableInfo) -> int:

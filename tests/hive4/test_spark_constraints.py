@@ -107,18 +107,3 @@ def test_hive_spark_and_streams_fill_in_the_same_defaults(spark: SparkSession, s
     story.sql("UPDATE t SET h = DEFAULT WHERE id = 2")
     both.table.update("id = 2", {"a": "DEFAULT"})
     assert both.read(shown) == [first] * 4
-
-
-def test_a_failed_statement_is_not_seen_by_hive(spark: SparkSession, story: Story) -> None:
-    from metastore.spark import transaction
-
-    story.sql(f"CREATE TABLE t (id int, n tinyint CHECK (n < 50)) {ACID}")
-    both = Both(spark, story, "t")
-    story.sql("INSERT INTO t VALUES (1, 1Y), (2, 40Y)")
-    with transaction(spark, story.place.uri) as txn:
-        inside = txn.table(f"{story.name}.t")
-        for change in ("n + 20", "n + 100"):
-            with pytest.raises(ValueError, match=r"column n|constraint"):
-                inside.update(None, {"n": change})
-        inside.update("id = 1", {"n": "5"})
-    assert both.read() == [("1", "5"), ("2", "40")]

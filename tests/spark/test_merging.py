@@ -11,8 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from metastore.client import Client
 from metastore.spark import AcidTable
 from metastore.spark.catalog import WrongColumns
+from metastore.spark.compactor import Compactor
 from metastore.spark.merging import MergeBuilder
-from metastore.spark.spark_transaction import CanNotChange
 from tests.support.acid_tables import TableMaker
 
 COLUMNS = "id int, v string, s struct<x:int,inner:struct<y:string,z:int>>"
@@ -76,7 +76,6 @@ MERGES: list[tuple[str, Clauses, type[Exception], str]] = [
     (ROWS, lambda merge: merge.whenMatchedUpdate(set={"nope": "1"}), WrongColumns, "no column nope"),
     (ROWS, lambda merge: merge.whenMatchedUpdate(set={"s.nope": "1"}), WrongColumns, "no field nope"),
     (ROWS, lambda merge: merge.whenMatchedUpdate(set={"v.x": "1"}), WrongColumns, "no field x"),
-    (ROWS, lambda merge: merge.whenMatchedUpdate(set={"p": "'x'"}), CanNotChange, "partition or bucket"),
     (ROWS, lambda merge: merge.whenMatchedUpdate(set={"v": "1", "target.V": "2"}), WrongColumns, "set twice"),
     (ROWS, lambda merge: merge.whenMatchedUpdate(set={"s.x": "1", "s": "null"}), WrongColumns, "set twice"),
     (ROWS, lambda merge: merge.whenMatchedUpdate(set={}), WrongColumns, "sets no column"),
@@ -100,7 +99,6 @@ def test_a_merge_refuses_columns_that_do_not_fit(spark: SparkSession, client: Cl
 def test_updates_and_inserts_refuse_columns_that_do_not_fit(spark: SparkSession, table: AcidTable) -> None:
     for values, kind, message in (
         ({"nope": "1"}, WrongColumns, "no column nope"),
-        ({"target.p": "'x'"}, CanNotChange, "partition or bucket"),
         ({"other.v": "1"}, WrongColumns, "no column other.v"),
         ({}, WrongColumns, "sets no column"),
         ({"v": None}, TypeError, "None is no expression"),
@@ -127,3 +125,44 @@ def test_lists_with_null_in_conditions(spark: SparkSession, make_table: TableMak
     assert spark.conf.get("spark.sql.orc.filterPushdown") == before
     with table:
         assert sorted((row.id, row.v) for row in table.toDF().collect()) == [(1, "changed"), (3, "merged")]
+
+
+UPDATES: dict[str, Callable[[AcidTable, SparkSession], object]] = {
+    "update": lambda table, _: table.update("id = 1", {"target.P": "'new'", "v": "'z'"}),
+    "merge": lambda table, spark: (
+        table.merge(spark.sql("select 1 id, 'z' v, 'new' p"), "target.id = source.id")
+        .whenMatchedUpdate(set={"p": "source.p", "v": "source.v"})
+        .execute()
+    ),
+    "merge of all": lambda table, spark: (
+        table.merge(spark.sql("select 1 id, 'z' v, 'new' p"), "target.id = source.id").whenMatchedUpdateAll().execute()
+    ),
+}
+
+
+@pytest.mark.parametrize("by", ["partition", "bucket"])
+@pytest.mark.parametrize("name", UPDATES)
+def test_a_row_goes_where_it_belongs(spark: SparkSession, client: Client, make_table: TableMaker, by: str, name: str) -> None:
+    """A partition column is the name of its folder, a bucket column the number of its file."""
+    columns = ("id int, v string", "p string") if by == "partition" else ("id int, v string, p string",)
+    table = make_table(*columns, buckets=0 if by == "partition" else 4, bucketed_by=() if by == "partition" else ("p",))
+    table.insert(spark.sql("select id, 'a' v, p from values (1, 'old'), (2, 'old') as t(id, p)"))
+    UPDATES[name](table, spark)
+    assert read(table, "id", "v", "p") == [(1, "z", "new"), (2, "a", "old")]
+    with table:
+        assert [row.id for row in table.toDF().where("p = 'new'").collect()] == [1]
+    table.compact("major", "p=old" if by == "partition" else None, pool=name)
+    outcome = Compactor(spark, table._uri, pool=name).run_once()
+    assert outcome is not None
+    assert outcome.state == "compacted"
+    assert table.update("p = 'new'", {"v": "'y'"}) == 1
+    assert table.delete("p = 'old'") == 1
+    assert read(table, "id", "v", "p") == [(1, "y", "new")]
+    if by == "partition":
+        assert client.get_partition_names("default", table.name.split(".")[1], -1) == ["p=new", "p=old"]
+
+
+def test_a_source_without_the_partition_leaves_rows_where_they_are(spark: SparkSession, table: AcidTable) -> None:
+    source = spark.sql("select 1 id, 'z' v, named_struct('x', 2, 'inner', named_struct('y', 'p', 'z', 2)) s")
+    assert table.merge(source, "target.id = source.id").whenMatchedUpdateAll().execute()["updated"] == 1
+    assert read(table, "id", "v", "s.x", "p") == [(1, "z", 2, "k")]
