@@ -1,4 +1,4 @@
-"""Tell which of a file's columns are which of its table's, and whether their values stay what they are as values of the table's types.
+"""Tell which of a file's columns are which of its table's, and whether their values may be written anew as values of the table's types.
 
 Hive takes the columns of an ORC file by position, whatever they are called, and the fields of structs within them by name. Columns that the
 file does not have, since they were added later, are null. This module reads no file.
@@ -11,13 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.acid.types import decimal_of, parts
+from metastore.rules.types import is_compatible_change
 
 _WHOLE = {"tinyint": 3, "smallint": 5, "int": 10, "integer": 10, "bigint": 19}
 """Digits of whole numbers."""
 
 
 def loss(there: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, str]]) -> str | None:
-    """Return why a file, given by the (name, Hive type) of its columns, would not keep its values in a table's columns, None if it does."""
+    """Return why a file, given by the (name, Hive type) of its columns, can not be written anew in a table's columns, None if it can.
+
+    It can where a metastore lets the one type become the other, as Hive's compactor does: readers then see what they saw before, though a
+    float that became a string is no float any more.
+    """
     if len(there) > len(wanted) and any(mine.lower() != name.lower() for (mine, _), (name, _) in zip(there, wanted, strict=False)):
         return f"it has {len(there)} columns, the table {len(wanted)} of which some are called otherwise: which were dropped is not known"
     for (mine, old), (name, new) in zip(there, wanted, strict=False):
@@ -28,7 +33,8 @@ def loss(there: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, str]]) ->
 
 def _loss(old: str, new: str) -> str | None:
     old, new = old.strip().lower(), new.strip().lower()
-    if old == new or _is_widened(old, new):
+    decimals = decimal_of(old) is not None and decimal_of(new) is not None
+    if old == new or is_widened(old, new) or (not decimals and "<" not in old and is_compatible_change(old, new)):
         return None
     outer, inner = old.partition("<")[0], new.partition("<")[0]
     if outer != inner or "<" not in old:
@@ -44,21 +50,14 @@ def _loss(old: str, new: str) -> str | None:
     return next((found for (_, a), (_, b) in zip(parts(old), parts(new), strict=True) if (found := _loss(a, b)) is not None), None)
 
 
-def _is_widened(old: str, new: str) -> bool:
-    """Tell whether all values of a simple type are values of another."""
-    if _is_text(old) and _is_text(new):
-        return True
+def is_widened(old: str, new: str) -> bool:
+    """Tell whether all numbers of a simple type are numbers of another, in the same order."""
     decimal = decimal_of(new)
     if old in _WHOLE:
         wide = _WHOLE.get(new, 0)
         exact = (new == "double" and _WHOLE[old] <= 10) or (new == "float" and _WHOLE[old] <= 5)
-        return wide >= _WHOLE[old] or exact or new == "string" or (decimal is not None and decimal[0] - decimal[1] >= _WHOLE[old])
+        return wide >= _WHOLE[old] or exact or (decimal is not None and decimal[0] - decimal[1] >= _WHOLE[old])
     before = decimal_of(old)
     if before is not None and decimal is not None:
         return decimal[1] >= before[1] and decimal[0] - decimal[1] >= before[0] - before[1]
     return (old, new) == ("float", "double")
-
-
-def _is_text(kind: str) -> bool:
-    """Tell whether a type holds texts, which Spark's files call strings whatever their length may be."""
-    return kind == "string" or kind.partition("(")[0].strip() in ("char", "varchar")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
+from math import isnan
 from typing import Any
 
 import pyarrow as pa
@@ -16,9 +17,11 @@ from pyarrow import orc
 from metastore.acid import buckets
 from metastore.acid.buckets import Original
 from metastore.acid.calendars import as_read
-from metastore.acid.characters import is_limited, shown
+from metastore.acid.characters import is_limited, shown, unpadded
 from metastore.acid.files import open_path
 from metastore.acid.nested import lists, maps, structs
+from metastore.acid.orc_footer import CHAR, FooterColumn, footer_of
+from metastore.acid.types import parts
 from metastore.rules.partition_values import text_of
 
 IDENTITY = ("originalTransaction", "bucket", "rowId")
@@ -52,15 +55,14 @@ def count_rows(path: str) -> int:
 
 
 def stored_events(file: orc.ORCFile) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a transactional file as they are stored."""
-    return (file.read_stripe(number) for number in range(file.nstripes))
+    """Yield the rows of a transactional file as they are stored, but for the padding of chars."""
+    return _stripes(file)
 
 
 def stored_originals(file: orc.ORCFile, original: Original) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file of rows alone as events of its write id, values as they are stored."""
+    """Yield the rows of a file of rows alone as events of its write id, values as `stored_events` has them."""
     first = original.first_row
-    for number in range(file.nstripes):
-        stripe = file.read_stripe(number)
+    for stripe in _stripes(file):
         row = pa.StructArray.from_arrays(stripe.columns, names=stripe.schema.names)
         count = stripe.num_rows
         yield pa.record_batch(
@@ -75,6 +77,30 @@ def stored_originals(file: orc.ORCFile, original: Original) -> Iterator[pa.Recor
             schema=event_schema(row.type),
         )
         first += count
+
+
+def _stripes(file: orc.ORCFile) -> Iterator[pa.RecordBatch]:
+    """Yield the stripes of a file, with the texts of its chars as they are without padding: the table's column may be no char any more."""
+    whole = pa.struct(list(file.schema))
+    kind = _outline(whole, iter(footer_of(file).columns))
+    for number in range(file.nstripes):
+        stripe = file.read_stripe(number)
+        if is_limited(kind):
+            columns = [unpadded(column, each) for column, (_, each) in zip(stripe.columns, parts(kind), strict=True)]
+            stripe = pa.record_batch(columns, schema=stripe.schema)
+        yield stripe
+
+
+def _outline(kind: pa.DataType, columns: Iterator[FooterColumn]) -> str:
+    """Return a file's type as Hive writes it, as far as it matters which columns are chars."""
+    found = next(columns)
+    if pa.types.is_struct(kind):
+        return f"struct<{','.join(f'f:{_outline(field.type, columns)}' for field in kind)}>"
+    if pa.types.is_map(kind):
+        return f"map<{_outline(kind.key_type, columns)},{_outline(kind.item_type, columns)}>"
+    if pa.types.is_list(kind):
+        return f"array<{_outline(kind.value_type, columns)}>"
+    return "char(1)" if found.kind == CHAR else "string"
 
 
 Columns = Sequence[tuple[str, str]]
@@ -121,13 +147,13 @@ def cast(values: Any, wanted: pa.DataType, zone: str) -> Any:
         return values
     if pa.types.is_struct(wanted) and pa.types.is_struct(kind):
         there = {kind.field(place).name.lower(): place for place in range(kind.num_fields)}
-        parts = [
+        fields = [
             cast(pc.struct_field(values, there[field.name.lower()]), field.type, zone)
             if field.name.lower() in there
             else pa.nulls(len(values), field.type)
             for field in wanted
         ]
-        return structs(values, parts, wanted)
+        return structs(values, fields, wanted)
     if pa.types.is_list(wanted) and pa.types.is_list(kind):
         return lists(values, cast(values.values, wanted.value_type, zone), wanted)
     if pa.types.is_map(wanted) and pa.types.is_map(kind):
@@ -143,17 +169,21 @@ def cast(values: Any, wanted: pa.DataType, zone: str) -> Any:
         return _as_texts(values)
     if pa.types.is_decimal(wanted) and not pa.types.is_null(kind):
         return pa.array([_as_decimal(value, wanted) for value in values.to_pylist()], wanted)
-    return values.cast(wanted)
+    if pa.types.is_floating(wanted) and pa.types.is_decimal(kind):
+        return pa.array([None if value is None else float(value) for value in values.to_pylist()], wanted)
+    # A float takes the nearest number to a whole one, as with ORC's reader.
+    return values.cast(wanted, safe=not (pa.types.is_floating(wanted) and pa.types.is_integer(kind)))
 
 
 def _as_texts(values: Any) -> Any:
-    """Return the texts of values in columns that have become strings, as ORC's reader makes them."""
+    """Return the texts of values in columns that have become strings, as ORC's reader makes them: a float's is a double's, NaN has none."""
     kind = values.type
     if pa.types.is_timestamp(kind):
         return pc.replace_substring_regex(values.cast(pa.string()), r"\.?0*$", "")
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        name = "double" if pa.types.is_floating(kind) else "decimal"
-        return pa.array([None if value is None else text_of(name, value) for value in values.to_pylist()], pa.string())
+    if pa.types.is_floating(kind):
+        return pa.array([None if value is None or isnan(value) else text_of("double", value) for value in values.to_pylist()], pa.string())
+    if pa.types.is_decimal(kind):
+        return pa.array([None if value is None else text_of("decimal", value) for value in values.to_pylist()], pa.string())
     return values.cast(pa.string())
 
 

@@ -13,7 +13,7 @@ from metastore.acid.protobuf import fields, signed
 
 TIMESTAMPS = (9, 18)
 """The kinds of columns of times, without and with a zone."""
-DATE = 15
+DATE, CHAR = 15, 17
 _FOOTER = 2
 _STRIPES, _TYPES, _STATISTICS, _CALENDAR = 3, 4, 7, 11
 _ROWS, _KIND = 5, 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import and_, or_
 from typing import Any
 
@@ -21,6 +21,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructFi
 from metastore.acid.evolution import loss
 from metastore.acid.transactions import TableSnapshot
 from metastore.spark.catalog import AcidTableInfo, spark_type
+from metastore.spark.hadoop import in_parallel
+from metastore.spark.parquet_columns import schema_of
 from metastore.spark.physical import columns_of, not_of_spark
 from metastore.spark.reading import FOLDER, inserted_events, plain_scans, row_id_name
 from metastore.spark.selecting import Selected
@@ -72,8 +74,8 @@ def check_plain(spark: SparkSession, table: AcidTableInfo, selected: Selected) -
 
 
 def _check_parquet_columns(spark: SparkSession, table: AcidTableInfo, paths: Sequence[str]) -> None:
-    there = spark.read.option("mergeSchema", "true").parquet(*paths).schema if paths else StructType()
-    for field in there:
+    there = {(field.name, field.dataType.json()): field for schema in in_parallel(partial(schema_of, spark), paths) for field in schema}
+    for field in there.values():
         kind = table.kinds.get(field.name.lower())
         if kind is None:
             reason: str | None = f"there are files with a column {field.name}, which the table does not have: Parquet goes by name"

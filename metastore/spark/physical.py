@@ -1,19 +1,26 @@
-"""Tell how ORC files themselves call their columns: Hive takes a table's columns by position, Spark by name. This module reads ends of
-files alone.
+"""Tell how ORC files themselves call and type their columns: Hive takes a table's columns by position, Spark by name. This module reads
+ends of files alone.
 
 All files of events in one base or delta directory are written by one statement, so that one of them tells it for all.
+
+ORC's reader turns the values of a column whose type was changed into those of the table, as Hive shows them. But it judges filters by
+statistics of the old type: it fails for a text beside numbers, and may pass over rows whose new value is another number. Such columns are
+kept from it (`kept_from_filters`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import StructField, StructType
 
+from metastore.acid.characters import limit_of
+from metastore.acid.evolution import is_widened
 from metastore.acid.types import parts
 from metastore.spark.catalog import Folder
 from metastore.spark.hadoop import FileError, in_parallel
@@ -23,6 +30,14 @@ SPARK = "org.apache.spark.version"
 Names = tuple[str, ...]
 Located = list[tuple[Folder, list[str]]]
 """Paths of files by the folder that they belong to."""
+
+
+class Alike(NamedTuple):
+    """Files that call their columns alike, and agree in those that have another type than the table's: (place, type in the files)."""
+
+    names: Names
+    changed: tuple[tuple[int, str], ...]
+    files: Located
 
 
 class CaseMatters(ValueError):
@@ -43,21 +58,56 @@ def check_case(spark: SparkSession, files: str, columns: str) -> None:
         )
 
 
-def by_names(spark: SparkSession, files: Sequence[tuple[Folder, Sequence[str]]], *, events: bool) -> list[tuple[Names, Located]]:
-    """Group files by the names of their columns; those within `row` where they are files of events. FileError, CaseMatters."""
+def alike(spark: SparkSession, files: Sequence[tuple[Folder, Sequence[str]]], kinds: Sequence[str], *, events: bool) -> list[Alike]:
+    """Group files by their columns, those within `row` where they are files of events; `kinds` are the table's types.
+
+    FileError, CaseMatters.
+    """
     first = {_sample(folder, path, events=events): path for folder, paths in files for path in paths}
     found = in_parallel(lambda item: (item[0], columns_of(spark, item[1], events=events)), first.items())
     for sample, columns in found:
         check_case(spark, first[sample], str(columns))
-    names = {sample: tuple(name for name, _ in columns) for sample, columns in found}
-    out: dict[Names, Located] = {}
+    said = {sample: (tuple(name for name, _ in columns), _changed(columns, kinds)) for sample, columns in found}
+    out: dict[tuple[Names, tuple[tuple[int, str], ...]], Located] = {}
     for folder, paths in files:
-        of_folder: dict[Names, list[str]] = {}
+        of_folder: dict[tuple[Names, tuple[tuple[int, str], ...]], list[str]] = {}
         for path in paths:
-            of_folder.setdefault(names[_sample(folder, path, events=events)], []).append(path)
+            of_folder.setdefault(said[_sample(folder, path, events=events)], []).append(path)
         for each, listed in of_folder.items():
             out.setdefault(each, []).append((folder, listed))
-    return list(out.items())
+    return [Alike(*key, located) for key, located in out.items()]
+
+
+def _changed(columns: Sequence[tuple[str, str]], kinds: Sequence[str]) -> tuple[tuple[int, str], ...]:
+    """Return (place, type) of columns whose statistics say nothing of a table's values, which have other types."""
+    pairs = enumerate(zip((kind for _, kind in columns), kinds, strict=False))
+    return tuple((place, old) for place, (old, new) in pairs if not _is_comparable(old, new))
+
+
+def _is_comparable(old: str, new: str) -> bool:
+    """Tell whether statistics of a file's type hold for a table's type, or no filter on it is ever judged by them: chars and varchars."""
+    old, new = old.strip().lower(), new.strip().lower()
+    outer = old.partition("<")[0]
+    if "<" in old and outer == new.partition("<")[0]:
+        there, here = parts(old), parts(new)
+        if outer == "struct":
+            fields = dict(there)
+            return all(_is_comparable(fields.get(name, kind), kind) for name, kind in here)
+        return all(_is_comparable(mine, kind) for (_, mine), (_, kind) in zip(there, here, strict=True))
+    return old == new or is_widened(old, new) or (limit_of(new) is not None and (old == "string" or limit_of(old) is not None))
+
+
+def kept_from_filters(value: Column, old: str, new: str) -> Column:
+    """Return a value itself, by an expression that Spark does not make a filter of ORC's reader of, wherever its types differ."""
+    if _is_comparable(old, new):
+        return value
+    if "<" not in new:
+        return F.greatest(value, value)
+    if not new.strip().lower().startswith("struct"):
+        return value  # of which there are no filters
+    there = dict(parts(old.lower()))
+    fields = [kept_from_filters(value[name], there.get(name.lower(), kind), kind).alias(name) for name, kind in parts(new)]
+    return F.when(value.isNotNull(), F.struct(*fields))
 
 
 def _sample(folder: Folder, path: str, *, events: bool) -> str:

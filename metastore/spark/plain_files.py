@@ -204,11 +204,15 @@ def _check(table: AcidTableInfo) -> None:
             raise DoesNotFit(f"{table.full_name}: column {column.name} is {kind}, which is not read and written as text here; use Hive")
 
 
+def wall_clock(value: Column, zone: str) -> Column:
+    """Return what the clocks of a zone show at a time, as text with six digits of the second."""
+    return F.when(value.isNotNull(), F.to_csv(F.struct(value.alias("v")), {"timestampFormat": _TIME, "timeZone": zone}))
+
+
 def _text(form: _Form, table: AcidTableInfo, column: StructField, zone: str) -> Column:
     value = F.col(f"`{column.name}`")
     if isinstance(column.dataType, TimestampType):
-        shown = F.to_csv(F.struct(value.alias("v")), {"timestampFormat": _TIME, "timeZone": zone})
-        return F.when(value.isNotNull(), shown)
+        return wall_clock(value, zone)
     if isinstance(column.dataType, BinaryType):
         return F.regexp_replace(F.base64(value), "[\r\n]", "")
     if not isinstance(column.dataType, StringType):

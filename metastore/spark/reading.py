@@ -29,7 +29,8 @@ from metastore.rules.partition_names import DEFAULT_PARTITION, escape
 from metastore.rules.types import type_name
 from metastore.spark.arrow import arrow_schema
 from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type
-from metastore.spark.physical import Names, as_called, by_names, check_case, is_called_so, is_case_sensitive, is_nameless
+from metastore.spark.parquet_columns import by_types
+from metastore.spark.physical import Names, alike, as_called, is_called_so, is_nameless, kept_from_filters
 from metastore.spark.plain_files import columns_read, format_to_read, lines_read
 from metastore.spark.selecting import Selected, numbered
 
@@ -156,7 +157,8 @@ def inserted_events(spark: SparkSession, table: AcidTableInfo, selected: Sequenc
     schema = event_schema(table.columns)
     parts = []
     mixed = any(each.mixed for each in selected)
-    for names, files in by_names(spark, [(each.folder, each.inserts) for each in selected], events=True):
+    kinds = [column.type for column in table.table.sd.cols]
+    for names, changed, files in alike(spark, [(each.folder, each.inserts) for each in selected], kinds, events=True):
         if is_nameless(names):
             for folder, paths in files:
                 read = _in_arrow(spark, [(path, WHOLE) for path in paths], schema, _read_growing, table)
@@ -166,7 +168,8 @@ def inserted_events(spark: SparkSession, table: AcidTableInfo, selected: Sequenc
         scanned = _scan(spark, table, files, schema if same else event_schema(as_called(table.columns, names)))
         if scanned is not None:
             valid = _valid(scanned, snapshot.write_ids, mixed=mixed)
-            parts.append(valid if same else valid.withColumn("row", F.struct(*_renamed(F.col("row"), table.columns, names))))
+            same = same and not changed
+            parts.append(valid if same else valid.withColumn("row", F.struct(*_as_table(F.col("row"), table, names, changed))))
     for each in selected:
         if each.growing:
             read = _in_arrow(spark, each.growing, schema, _read_growing, table)
@@ -179,11 +182,13 @@ def inserted_events(spark: SparkSession, table: AcidTableInfo, selected: Sequenc
     return reduce(lambda left, right: left.unionByName(right), parts)
 
 
-def _renamed(row: Column, columns: StructType, names: Names) -> list[Column]:
+def _as_table(row: Column, table: AcidTableInfo, names: Names, changed: Sequence[tuple[int, str]]) -> list[Column]:
     """Return a table's columns out of a struct whose fields have the names of files, by position; those that files lack are null."""
-    missing = [F.lit(None)] * (len(columns) - len(names))
-    found = [*(row[name] for name, _ in zip(names, columns, strict=False)), *missing]
-    return [value.cast(column.dataType).alias(column.name) for value, column in zip(found, columns, strict=True)]
+    found = [row[name] for name, _ in zip(names, table.columns, strict=False)]
+    for place, old in changed:
+        found[place] = kept_from_filters(found[place], old, table.table.sd.cols[place].type)
+    found += [F.lit(None)] * (len(table.columns) - len(found))
+    return [value.cast(column.dataType).alias(column.name) for value, column in zip(found, table.columns, strict=True)]
 
 
 def _valid(events: DataFrame, write_ids: SeenWriteIds, *, mixed: bool) -> DataFrame:
@@ -294,24 +299,26 @@ def _plain_rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Se
 
 
 def plain_scans(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]]) -> Iterator[DataFrame]:
-    """Yield the rows of files without events, ORC's by position as Hive does, other formats' as Spark does."""
+    """Yield the rows of files without events: the columns of ORC go by position, those of other formats by name, as with Hive."""
     zone = time_zone(spark)
     source, options, columns = format_to_read(table, zone)
-    if source == "parquet" and is_case_sensitive(spark) and (paths := [path for _, listed in files for path in listed]):
-        there = spark.read.option("mergeSchema", "true").parquet(*paths).schema
-        check_case(spark, f"Parquet files of {table.full_name}", there.simpleString())
+    if source == "parquet":
+        for typed in by_types(spark, table, files, zone):
+            if (found := _scan(spark, table, typed.files, typed.schema, source, options)) is not None:
+                yield found.select(*typed.columns, FOLDER)
+        return
     if source != "orc":
         if (found := _scan(spark, table, files, columns, source, options)) is not None:
             yield lines_read(table, found).select(*columns_read(table, zone), FOLDER)
         return
-    for names, listed in by_names(spark, files, events=False):
+    for names, changed, listed in alike(spark, files, [column.type for column in table.table.sd.cols], events=False):
         same = is_called_so(table.columns, names)
         found = _scan(spark, table, listed, table.columns if same else as_called(table.columns, names))
-        if found is not None and same:
+        if found is not None and same and not changed:
             yield found
         elif found is not None:
             row = F.struct(*(F.col(f"`{name}`") for name, _ in zip(names, table.columns, strict=False)))
-            yield found.select(*_renamed(row, table.columns, names), FOLDER)
+            yield found.select(*_as_table(row, table, names, changed), FOLDER)
 
 
 def _in_arrow(
