@@ -115,7 +115,7 @@ class _Pages:
         async def endpoint(request: Request) -> Response:
             visit = _visit(request)
             if request.method == "POST":
-                check_action(visit, request.headers)
+                check_action(visit)
                 form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
                 check_token(request.cookies, form.get("token", ""))
                 done = action.run(visit, **parameters.read(action.run, form))
@@ -133,7 +133,7 @@ class _Pages:
     def action_twin(self, action: Action) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             visit = _visit(request)
-            check_action(visit, request.headers)
+            check_action(visit)
             if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
                 raise HTTPException(415, "Send the parameters as JSON, with Content-Type: application/json")
             try:

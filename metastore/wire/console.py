@@ -6,8 +6,7 @@ The console is loaded when somebody first asks for it; where it is not installed
 from __future__ import annotations
 
 import asyncio
-import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,9 +17,9 @@ from metastore import log
 from metastore.console.visit import CallCount, ServerState, Visit
 from metastore.service.context import Client, Metastore
 from metastore.service.observations import Observation
-from metastore.wire.addresses import is_loopback
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.http_answer import HttpAnswer
+from metastore.wire.other_sites import is_here
 from metastore.wire.telemetry import Telemetry
 
 UI, API = "/ui", "/api/v1"
@@ -95,7 +94,7 @@ class Console:
 
     def _is_open_to(self, request: ConsoleRequest, client: Client) -> bool:
         """Tell whether somebody without a login may act: on a server that asks nobody for rights, from its own machine, by no proxy."""
-        return _is_here(client) and self._server.authorizer is None and not any(request.header(name) for name in _TOLD_BY_PROXIES)
+        return is_here(client) and self._server.authorizer is None and not any(request.header(name) for name in _TOLD_BY_PROXIES)
 
     def _look(self) -> ServerState:
         calls: dict[str, list[float]] = {}
@@ -107,26 +106,6 @@ class Console:
             found[2] += each.seconds
         counted = [CallCount(method, int(number), int(failed), seconds) for method, (number, failed, seconds) in calls.items()]
         return ServerState(self._see(), counted, sum(self._telemetry.counts.connections().values()))
-
-
-def strange_name(client: Client, headers: Mapping[str, str]) -> HttpAnswer | None:
-    """Return what a visitor without a login is told who calls this machine by a name that may be another site's; None for others.
-
-    Such a site could give its name this machine's address (DNS rebinding), and its scripts would then be taken for the console's.
-    """
-    if client.login is not None or not _is_here(client) or _is_local_name(headers.get("host", "")):
-        return None
-    return HttpAnswer(403, b"Without a login this machine's console answers at http://localhost and http://127.0.0.1 alone\n")
-
-
-def _is_here(client: Client) -> bool:
-    return is_loopback(client.address.rpartition(":")[0])
-
-
-def _is_local_name(host: str) -> bool:
-    """Tell whether a name, perhaps with a port, is this machine's for certain."""
-    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-    return name.lower() in {"localhost", platform.node().lower()} or is_loopback(name.strip("[]"))
 
 
 async def _ask(app: Any, request: ConsoleRequest, visit: Visit) -> HttpAnswer:

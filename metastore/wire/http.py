@@ -19,29 +19,31 @@ from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.sasl import ClientRefused
 from metastore.wire.clients import Presence
 from metastore.wire.codec.limits import MAX_EARLY_BYTES
-from metastore.wire.console import LARGEST, LOGIN, ConsoleRequest, is_console, strange_name
+from metastore.wire.console import LARGEST, LOGIN, ConsoleRequest, is_console
 from metastore.wire.dispatch import Dispatcher, Outcome
 from metastore.wire.http_answer import HttpAnswer
+from metastore.wire.other_sites import CONTENT_TYPE, check_name, check_page, check_thrift
 from metastore.wire.pages import Pages
 from metastore.wire.protocol import Unreadable, read_message, recognise
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import CHUNK, EndOfStream, Feed, Malformed, frame_feed
 
-CONTENT_TYPE = "application/x-thrift"
 ACTOR = "x-actor-username"
 """The header in which Hive's client names its user where it has no token."""
 MAX_HEAD = 1 << 16
 """Bytes of a request's line and headers."""
 MAX_SKIPPED = 1 << 20
 """Bytes of a body that nobody wants which are read all the same."""
+_ONCE = (b"authorization", ACTOR.encode(), b"content-type", b"origin", b"sec-fetch-site")
+"""Headers that decide who asks and what may be answered; h11 sees to `Host`."""
 
 
 def _check_headers(request: h11.Request) -> None:
-    """Raise h11.RemoteProtocolError for headers that a proxy in between may read otherwise: two lengths, two users."""
+    """Raise h11.RemoteProtocolError for headers that others may read otherwise: two lengths, two users, two origins."""
     names = [bytes(name) for name, _ in request.headers]
     if b"content-length" in names and b"transfer-encoding" in names:
         raise h11.RemoteProtocolError("The request has Content-Length and Transfer-Encoding: send one of them")
-    if twice := [name.decode() for name in (b"authorization", ACTOR.encode()) if names.count(name) > 1]:
+    if twice := [name.decode() for name in _ONCE if names.count(name) > 1]:
         raise h11.RemoteProtocolError(f"The request has the header {twice[0]} twice: send it once")
 
 
@@ -135,7 +137,7 @@ class HttpConversation:
             return HttpAnswer(404, f"There is nothing at {path[:300]}; Thrift is served at {self._settings.http_path}".encode())
         if request.method != b"POST":
             return HttpAnswer(405, b"Thrift takes POST alone", headers=(("Allow", "POST"),))
-        refused = self._refused(headers)
+        refused = check_thrift(headers) or self._refused(headers)
         if refused is not None:
             return refused
         self._client.traceparent = headers.get("traceparent", "")
@@ -149,7 +151,7 @@ class HttpConversation:
         """Return a page of the console. Raises h11.RemoteProtocolError."""
         assert self._pages.console is not None
         takes_passwords = self._authenticator.passwords is not None
-        refused = self._refused(headers) or strange_name(self._client, headers)
+        refused = check_page(request.method.decode("ascii", "replace"), headers) or self._refused(headers)
         if refused is None and path == LOGIN and self._client.login is None and takes_passwords:
             refused = HttpAnswer(401, b"Log in with a password or a token", headers=self._challenges())
         if refused is not None:
@@ -172,9 +174,8 @@ class HttpConversation:
             return HttpAnswer(405, f"{path} takes GET alone".encode(), headers=(("Allow", "GET, HEAD"),))
         refused = None
         if path in self._pages.asking_for_login:
-            refused = self._refused(headers) or self._pages.refusal(path, self._client)
-        if refused is None and is_console(path):
-            refused = strange_name(self._client, headers)
+            refused = check_page(request.method.decode("ascii"), headers) or self._refused(headers)
+            refused = refused or self._pages.refusal(path, self._client)
         return page() if refused is None else refused
 
     def _refused(self, headers: dict[str, str]) -> HttpAnswer | None:
@@ -186,7 +187,7 @@ class HttpConversation:
             return HttpAnswer(401, str(error).encode(), headers=self._challenges())
         except MetastoreError as error:
             return HttpAnswer(403, error.message.encode())
-        return None
+        return check_name(self._client, headers)
 
     def _body(self, request: h11.Request, most: int) -> bytes | None:
         """Return a request's body, a long one of which lies in a file until all has come; None if it has more bytes than allowed.

@@ -182,10 +182,12 @@ def http(data: bytes) -> None:
     assert sum(map(len, sent)) <= LARGEST + 100 * len(data)
 
 
+_POST = "POST /metastore HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-thrift"
+
+
 def _posted(body: bytes, **headers: str) -> bytes:
     lines = [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
-    head = "\r\n".join(["POST /metastore HTTP/1.1", "Host: h", f"Content-Length: {len(body)}", *lines, "", ""])
-    return head.encode() + body
+    return "\r\n".join([_POST, f"Content-Length: {len(body)}", *lines, "", ""]).encode() + body
 
 
 @cache
@@ -229,7 +231,7 @@ _SEEDS: dict[str, Callable[[], list[bytes]]] = {
         _posted(_STATUS), _posted(_STATUS, x_actor_username="ann") * 2,
         _posted(_STATUS, Authorization=f"Bearer {_signed(json.dumps(_told()).encode())}"), _posted(_STATUS, Authorization="Basic YTpi"),
         b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n", b"HEAD /metastore HTTP/1.1\r\nHost: h\r\n\r\n",
-        b"POST /metastore HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n",
+        f"{_POST}\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + b"4\r\nabcd\r\n0\r\n\r\n",
     ],
 }  # fmt: skip
 TARGETS: dict[str, Target] = {each.__name__: each for each in (sasl, digest, challenge, layer, plain, token, bearer, claims, http)}

@@ -54,7 +54,10 @@ def test_changes_and_refusals_are_told_and_reads_are_not(tmp_path: Path) -> None
     assert all(each["request"] in server.log.read_text() for each in lines(file))
 
 
-@pytest.mark.parametrize("head", ["", "POST /metastore HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n"], ids=["Thrift", "HTTP"])
+HTTP_HEAD = "POST /metastore HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-thrift\r\nContent-Length: {}\r\n\r\n"
+
+
+@pytest.mark.parametrize("head", ["", HTTP_HEAD], ids=["Thrift", "HTTP"])
 def test_a_change_is_told_whose_client_has_gone_meanwhile(stub: Stub, tmp_path: Path, head: str) -> None:
     file = tmp_path / "audit.log"
 

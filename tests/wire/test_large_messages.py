@@ -126,7 +126,7 @@ MESSAGES: dict[str, tuple[bytes, Iterator[bytes]]] = {
 
 def as_http(parts: Iterator[bytes], *, chunked: bool) -> Iterator[bytes]:
     length = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % TOO_MUCH
-    yield b"POST /metastore HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-thrift\r\n%s\r\n\r\n" % length
+    yield b"POST /metastore HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-thrift\r\n%s\r\n\r\n" % length
     for part in parts:
         yield b"%x\r\n%s\r\n" % (len(part), part) if chunked else part
     if chunked:

@@ -44,14 +44,15 @@ def exchange(server: ServerThread, data: bytes) -> bytes:
 
 
 def head(path: str = "/metastore", *lines: str) -> bytes:
-    return "\r\n".join([f"POST {path} HTTP/1.1", "Host: x", *lines, "", ""]).encode()
+    return "\r\n".join([f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/x-thrift", *lines, "", ""]).encode()
 
 
 def test_requests_of_one_connection_are_answered_in_turn(server: ServerThread) -> None:
     connection = http.client.HTTPConnection(server.host, server.port, timeout=20)
     for name in ("ann", "bob"):
         for _ in range(2):
-            connection.request("POST", "/metastore", request("get_table", dbname="d", tbl_name="t" * 70_000), {"x-actor-username": name})
+            headers = {"x-actor-username": name, "Content-Type": "application/x-thrift"}
+            connection.request("POST", "/metastore", request("get_table", dbname="d", tbl_name="t" * 70_000), headers)
             answer = connection.getresponse()
             assert answer.status == 200
             assert answer.getheader("Content-Type") == "application/x-thrift"
@@ -116,6 +117,8 @@ def test_an_unknown_method_and_a_failed_call_are_thrift_replies(server: ServerTh
         (b"HELLO\r\n\r\n", 400),
         (head("/metastore", "Content-Length: 3", "Transfer-Encoding: chunked") + b"0\r\n\r\n" + head(), 400),
         (head("/metastore", "Authorization: Basic YTpi", "Authorization: Basic Yjpj", "Content-Length: 3") + b"abc", 400),
+        (head("/metastore", "Content-Type: text/plain", "Content-Length: 3") + b"abc", 400),
+        (head("/metastore", "Origin: http://localhost", "Origin: http://evil.example.org", "Content-Length: 3") + b"abc", 400),
         (head("/metastore", "x-actor-username: ann", "X-Actor-Username: bob", "Content-Length: 3") + b"abc", 400),
     ],
 )

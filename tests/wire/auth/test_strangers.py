@@ -24,7 +24,7 @@ from tests.wire.conftest import HANDLERS, Stub
 
 WAIT = 0.5
 """Seconds in which a client has to log in here."""
-HALF_HEAD = b"POST /metastore HTTP/1.1\r\nHost: x\r\n"
+HALF_HEAD = b"POST /metastore HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-thrift\r\n"
 REFUSED = HALF_HEAD + b"Content-Length: 100\r\n\r\n"
 
 
@@ -74,7 +74,8 @@ def test_who_has_logged_in_is_kept(server: ServerThread) -> None:
         for pause in (0.0, 2 * WAIT):
             time.sleep(pause)
             assert speaker.call("getStatus") == 2
-            headers = {"Authorization": f"Basic {base64.b64encode(b'ann:right').decode()}"}
+            basic = base64.b64encode(b"ann:right").decode()
+            headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/x-thrift"}
             web.request("POST", "/metastore", request("getStatus"), headers)
             assert web.getresponse().read()
         assert web.sock is not None
