@@ -7,7 +7,6 @@ list, in the order of docs/settings.md, so that a setting is found, and added, i
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from metastore.config.values import ConfigError, Value, render
+from metastore.config.values import ConfigError, Value, names_secret, render, without_passwords
 
 
 @dataclass(frozen=True)
@@ -870,14 +869,19 @@ class Config:
         """Say where the value of a setting came from."""
         return self.sources.get(name, "default")
 
+    def is_secret(self, name: str) -> bool:
+        """Tell whether a property has a secret: as its setting says, by the name where it is none of ours."""
+        setting = by_name().get(name)
+        return names_secret(name) if setting is None else setting.secret
+
     def hive_value(self, name: str, default: str | None = None) -> str | None:
         """Return the value of a property by any of Hive's names or ours, as text; secrets are never shown."""
+        if self.is_secret(name):
+            return default
         setting = by_name().get(name)
         if setting is not None:
-            value = None if setting.secret else render(getattr(self, setting.name), setting.unit)
+            value = render(getattr(self, setting.name), setting.unit)
             return default if value is None else value
-        if any(word in name.lower() for word in ("password", "secret", "access.key", "credential")):
-            return default
         sibling = name[5:] if name.startswith("hive.metastore.") else f"hive.{name}"
         return self.other.get(name, self.other.get(sibling, default))
 
@@ -910,12 +914,9 @@ def by_name() -> Mapping[str, Setting]:
     return {name: setting for setting in settings() for name in (setting.name, *setting.hive)}
 
 
-_PASSWORDS = re.compile(r"(?i)(://[^:/@\s]*:)[^@\s]*(?=@)|([?&](?:ssl)?passw(?:or)?d=)[^&\s]*")
-
-
 def shown(config: Config, setting: Setting) -> str:
     """Return a setting's value as people may see it: no secret, and of a URL no password."""
     value = getattr(config, setting.name)
     if setting.secret and value and setting.name != "db":
         return "(not shown)"
-    return _PASSWORDS.sub(r"\1\2***", render(value, setting.unit) or "")
+    return without_passwords(render(value, setting.unit) or "")

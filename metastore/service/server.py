@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from metastore.config import ConfigError, changed
+from metastore.config import ConfigError, changed, without_passwords
 from metastore.errors import ConfigValueSecurity, MetaError
 from metastore.rules.patterns import compile_expression
 from metastore.service.context import Call
@@ -18,7 +18,7 @@ ITS_OWN = frozenset(
         "hive.metastore.disallow.incompatible.col.type.changes",
     }
 )
-"""Settings that a connection may have of its own. Source: Hive's MetastoreConf.metaConfs."""
+"""Settings that a connection may have of its own; with `WITHOUT_EFFECT` they are Hive's MetastoreConf.metaConfVars."""
 WITHOUT_EFFECT = {
     "hive.metastore.try.direct.sql": "true",
     "hive.metastore.try.direct.sql.ddl": "true",
@@ -30,27 +30,24 @@ READABLE = re.compile(r"(hive|hdfs|mapred|metastore).*")
 
 
 def get_config_value(call: Call, name: str | None, default: str | None) -> str | None:
-    """Return a setting by Hive's name or the default. ConfigValueSecurity for other names and for passwords."""
+    """Return a setting by Hive's name or the default. ConfigValueSecurity for other names and for those of passwords, keys and the like."""
     if name is None:
         return default
-    if not READABLE.fullmatch(name) or "password" in name.lower():
+    if not READABLE.fullmatch(name) or call.config.is_secret(name):
         raise ConfigValueSecurity(f"For security reasons, the config key {name} cannot be accessed")
-    return call.config.hive_value(name, default)
+    value = call.config.hive_value(name)
+    return default if value is None else without_passwords(value)
 
 
 def get_meta_conf(call: Call, key: str | None) -> str | None:
-    """Return a setting that Hive lets clients see through getMetaConf. MetaError for an unknown one."""
-    value = call.config.hive_value(key or "", WITHOUT_EFFECT.get(_long_name(key or "")))
-    if value is None:
-        raise MetaError(f"Invalid configuration key {key}")
-    return value
+    """Return one of the settings that a connection can set. MetaError for another key: a Hive configuration has credentials too."""
+    name = _settable(key)
+    return call.config.hive_value(name, WITHOUT_EFFECT.get(name))
 
 
 def set_meta_conf(call: Call, key: str | None, value: str | None) -> None:
     """Change a setting for the calls of this connection, as long as it lasts. MetaError for a key that Hive does not let clients set."""
-    name = _long_name(key or "")
-    if name not in ITS_OWN and name not in WITHOUT_EFFECT:
-        raise MetaError(f"Invalid configuration key {key}: a connection can set {', '.join(sorted([*ITS_OWN, *WITHOUT_EFFECT]))}")
+    name = _settable(key)
     if value is None:
         raise MetaError(f"Invalid configuration value null for key {key}")
     try:
@@ -61,8 +58,12 @@ def set_meta_conf(call: Call, key: str | None, value: str | None) -> None:
         raise MetaError(f"Invalid configuration value {value} for key {key}: {error}") from error
 
 
-def _long_name(key: str) -> str:
-    return key if key.startswith("hive.") else f"hive.{key}"
+def _settable(key: str | None) -> str:
+    """Return the name, beginning with `hive.`, of a setting that a connection can see and set. MetaError for another key."""
+    name = key if key and key.startswith("hive.") else f"hive.{key}"
+    if name not in ITS_OWN and name not in WITHOUT_EFFECT:
+        raise MetaError(f"Invalid configuration key {key}: a connection can set {', '.join(sorted([*ITS_OWN, *WITHOUT_EFFECT]))}")
+    return name
 
 
 def database_uuid(call: Call) -> str:

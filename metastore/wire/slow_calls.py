@@ -13,6 +13,7 @@ from typing import Any
 
 from thriftpy2.thrift import TPayload
 
+from metastore.config import names_secret
 from metastore.service.watched import SlowCall
 from metastore.wire.records import Records
 
@@ -27,7 +28,6 @@ _IN_URL = re.compile(r"://[^/@\s]*@")
 """A user and password, which some write into a location."""
 _DEPTH = 4
 _ITEMS = 5
-_SECRET = ("password", "passwd", "secret", "token", "credential", "accesskey", "access_key", "access.key", "master_key", "account.key")
 
 
 class SlowCalls:
@@ -66,15 +66,10 @@ def elements(value: Any) -> int:
 
 def shortened(method: str, args: Any) -> str:
     """Return arguments as text: `name=value, ...`, nothing of secrets, long values cut, only the first elements of lists and maps."""
-    if args is None or _is_secret(method) or _is_secret(str(getattr(args, "key", ""))):
+    if args is None or names_secret(method) or names_secret(str(getattr(args, "key", ""))):
         return ""
-    text = ", ".join(f"{name}={_shown(each, _DEPTH)}" for name, each in vars(args).items() if each is not None and not _is_secret(name))
+    text = ", ".join(f"{name}={_shown(each, _DEPTH)}" for name, each in vars(args).items() if each is not None and not names_secret(name))
     return text if len(text) <= _MOST else f"{text[:_MOST]}..."
-
-
-def _is_secret(name: str) -> bool:
-    lower = name.lower()
-    return any(word in lower for word in _SECRET)
 
 
 def _shown(value: Any, depth: int) -> str:
@@ -103,6 +98,6 @@ def _joined(brackets: str, items: list[tuple[Any, Any]], number: int, depth: int
 
 
 def _named(name: str, value: Any, depth: int) -> str:
-    if _is_secret(name):
+    if names_secret(name):
         return f"{name[:_LONGEST]}=***"
     return f"{name[:_LONGEST]}={_shown(value, depth)}" if name else _shown(value, depth)

@@ -58,6 +58,50 @@ def test_a_name_that_begins_as_hive_s_do_has_the_default(call: Call, name: str) 
     assert get_config_value(call, name, "x") == "x"
 
 
+SECRETS = (
+    "fs.azure.account.key.lake.dfs.core.windows.net", "fs.azure.sas.box.lake", "fs.s3a.session.token", "fs.s3a.access.key",
+    "fs.s3a.encryption.key", "hive.s3.aws-access-key", "hive.metastore.keystore.pass", "hive.server2.authentication.ldap.bindpw",
+    "hive.llap.task.keytab.passphrase", "hive.metastore.client.http.additional.headers", "hive.kafka.jaas.config",
+    "metastore.oauth.client-secret", "hdfs.storage_key", "mapred.apiKey",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("prefix", ["", "hive.", "metastore.", "hive.metastore."])
+def test_a_secret_of_a_hive_configuration_is_told_to_nobody(make_metastore: MetastoreMaker, prefix: str, name: str) -> None:
+    call = call_of(make_metastore(other={name: "hunter2", f"{prefix}{name}": "hunter2"}))
+    with pytest.raises(ConfigValueSecurity, match="cannot be accessed"):
+        get_config_value(call, prefix + name, None)
+    with pytest.raises(MetaError, match="Invalid configuration key") as refused:
+        get_meta_conf(call, prefix + name)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_secret_of_our_own_is_told_under_none_of_hives_names(make_metastore: MetastoreMaker) -> None:
+    call = call_of(make_metastore(ldap_bind_password="hunter2"))
+    for name in ("metastore.authentication.ldap.bindpw", "hive.metastore.authentication.ldap.bindpw"):
+        with pytest.raises(ConfigValueSecurity, match="cannot be accessed"):
+            get_config_value(call, name, None)
+
+
+def test_a_password_in_an_address_is_not_told(make_metastore: MetastoreMaker) -> None:
+    other = {
+        "hive.druid.metadata.uri": "jdbc:mysql://druid:hunter2@host/d?user=u&password=hunter2&x=1",
+        "hive.exec.scratchdir": "/tmp/hive",
+    }
+    call = call_of(make_metastore(other=other, warehouse="s3://me:hunter2@bucket/w"))
+    assert get_config_value(call, "hive.druid.metadata.uri", None) == "jdbc:mysql://druid:***@host/d?user=u&password=***&x=1"
+    assert get_config_value(call, "hive.metastore.warehouse.dir", None) == "s3://me:***@bucket/w"
+    assert get_config_value(call, "hive.exec.scratchdir", None) == "/tmp/hive"
+
+
+@pytest.mark.parametrize("name", ["hive.metastore.warehouse.dir", "warehouse", "db", "hive.exec.scratchdir", "", None])
+def test_a_connection_sees_the_settings_that_it_can_set_alone(make_metastore: MetastoreMaker, name: str | None) -> None:
+    """As in Java, whose server knows no other key of getMetaConf."""
+    with pytest.raises(MetaError, match="Invalid configuration key"):
+        get_meta_conf(call_of(make_metastore(other={"hive.exec.scratchdir": "/tmp/hive"})), name)
+
+
 @pytest.mark.parametrize("name", ["javax.jdo.option.ConnectionURL", "fs.s3a.secret.key", "metastore.dbPassword", " hive.x"])
 def test_a_name_of_another_kind_or_of_a_password_is_refused(call: Call, name: str) -> None:
     with pytest.raises(ConfigValueSecurity, match="cannot be accessed"):
