@@ -31,6 +31,7 @@ CAPABILITIES = [
 URI_SETTINGS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
 _NAME_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 _NAME = re.compile(rf"(?:{_NAME_PART.pattern})(?:\.(?:{_NAME_PART.pattern}))*")
+_CONSTANT = re.compile(r"""(?P<quote>['"])(?:[^'"\\]|\\.|(?!(?P=quote))['"]|(?P=quote){2})*(?P=quote)|`(?:[^`]|``)*`""", re.DOTALL)
 _CHARACTERS = re.compile(r"\b(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
 _TIME = re.compile(r"(?<![\w`])timestamp(?: with local time zone)?(?![\w`])(?!\s*:)", re.IGNORECASE)
 
@@ -55,6 +56,24 @@ class WrongColumns(ValueError):
 
 class NeedsSpark4(ImportError):
     """The installed release of Spark has no Python data sources."""
+
+
+def as_hive_writes(partition_filter: str) -> str:
+    """Return a filter on partition columns whose texts with quotes in them are in the other quotes: Hive's filters know no other way.
+
+    SQL writes the quote twice, or a backslash before it. WrongColumns for a text with quotes of both kinds.
+    """
+
+    def constant(match: re.Match[str]) -> str:
+        quote, text = match["quote"], match[0]
+        if quote is None or quote not in text[1:-1]:
+            return text
+        content, other = text[1:-1].replace(quote * 2, quote).replace(f"\\{quote}", quote), "\"'"[quote == '"']
+        if other in content:
+            raise WrongColumns(f"{text}: a filter of the metastore can not hold both kinds of quotes; use toDF().where(..)")
+        return other + content + other
+
+    return _CONSTANT.sub(constant, partition_filter)
 
 
 def metastore_uri(spark: SparkSession) -> str:
@@ -216,7 +235,8 @@ class AcidTableInfo:
         if not self.table.partitionKeys:
             return [Folder(self.location)]
         if partition_filter:
-            partitions: Sequence[Partition] = client.get_partitions_by_filter(self.database, self.name, partition_filter, -1)
+            text = as_hive_writes(partition_filter)
+            partitions: Sequence[Partition] = client.get_partitions_by_filter(self.database, self.name, text, -1)
         else:
             partitions = client.get_partitions(self.database, self.name, -1)
         return [self.folder(partition) for partition in partitions]

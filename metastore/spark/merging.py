@@ -252,6 +252,11 @@ def _check_single(info: AcidTableInfo, matched: DataFrame) -> None:
 
 
 def _alias_of(source: DataFrame) -> str | None:
-    """Return the alias that the source has."""
+    """Return the one alias by which the source's columns are called, below a filter or a projection too; None without, or with several."""
     plan = source._jdf.queryExecution().analyzed()  # noqa: SLF001  # PySpark tells an alias nowhere else
-    return str(plan.alias()) if plan.getClass().getSimpleName() == "SubqueryAlias" else None
+    if plan.getClass().getSimpleName() == "SubqueryAlias":
+        return str(plan.alias())
+    columns = plan.output()
+    qualifiers = [columns.apply(place).qualifier() for place in range(columns.size())]
+    names = {str(qualifier.last()) for qualifier in qualifiers if not qualifier.isEmpty()}
+    return names.pop() if len(names) == 1 else None

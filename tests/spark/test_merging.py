@@ -166,3 +166,17 @@ def test_a_source_without_the_partition_leaves_rows_where_they_are(spark: SparkS
     source = spark.sql("select 1 id, 'z' v, named_struct('x', 2, 'inner', named_struct('y', 'p', 'z', 2)) s")
     assert table.merge(source, "target.id = source.id").whenMatchedUpdateAll().execute()["updated"] == 1
     assert read(table, "id", "v", "s.x", "p") == [(1, "z", 2, "k")]
+
+
+@pytest.mark.parametrize("shape", ["filter", "projection", "both", "view"])
+def test_a_source_keeps_its_alias_below_a_filter_or_a_projection(spark: SparkSession, table: AcidTable, shape: str) -> None:
+    changes = spark.createDataFrame([(1, "c"), (2, "d")], "id int, v string")
+    changes.createOrReplaceTempView("changes")
+    source = {
+        "filter": lambda: changes.alias("changes").where("changes.id = 1"),
+        "projection": lambda: changes.alias("changes").select("changes.id", "changes.v").where("id = 1"),
+        "both": lambda: changes.alias("changes").where("v > 'a'").select("id", "v").where("id < 2"),
+        "view": lambda: spark.table("changes").where("id = 1").select("id", "v"),
+    }[shape]()
+    table.merge(source, "target.id = changes.id").whenMatchedUpdate("changes.v > 'a'", set={"v": "changes.v"}).execute()
+    assert read(table, "id", "v") == [(1, "c")]

@@ -197,3 +197,25 @@ def test_a_static_partition_is_a_value_of_its_column(server: Server, make_table:
     table = make_table("id int", "p int")
     with pytest.raises(NotStreamable, match="'abc' is no int"):
         StreamingConnection(server.uri, table.name, Rows(), partition={"p": "abc"})
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("p = 'o''k'", ["o'k"]),
+        (r"p = 'o\'k'", ["o'k"]),
+        ('p = "o\'k"', ["o'k"]),
+        ('p = "say ""hi"""', ['say "hi"']),
+        ("p = '' or p in ('a', 'o''k')", ["a", "o'k"]),
+        ("`p` = 'it''s ''so'''", ["it's 'so'"]),
+    ],
+)
+def test_filters_on_partitions_take_quotes_as_sql_and_as_hive_write_them(
+    spark: SparkSession, make_table: TableMaker, text: str, values: list[str]
+) -> None:
+    table = make_table("id int", "p string")
+    rows = list(enumerate(["a", "o'k", 'say "hi"', "it's 'so'", "ok"]))
+    table.insert(spark.createDataFrame(rows, "id int, p string"))
+    assert sorted(row.p for row in table.toDF(partitions=text).collect()) == values
+    with pytest.raises(WrongColumns, match="both kinds of quotes"):
+        table.toDF(partitions="p = 'it''s \"so\"'")
