@@ -28,7 +28,7 @@ from metastore.listeners.notifications import events_of
 from metastore.rules.names import normalize
 from metastore.service.change import change
 from metastore.service.context import Call, Metastore
-from metastore.service.names import TableName
+from metastore.service.names import TableName, database_name
 from metastore.service.partitions import get_partitions_by_names, partition_name
 from metastore.service.tables import find_table
 from metastore.store import notifications
@@ -74,20 +74,26 @@ def get_next(call: Call, request: NotificationEventRequest) -> list[Notification
 
 def count(call: Call, request: NotificationEventsCountRequest) -> int:
     """Return how many events after `fromEventId`, up to `toEventId`, are about a database (`*`: any) or about none; at most `limit`."""
-    if request.dbName is None:
-        raise MetaError("get_notification_events_count needs dbName: * stands for all databases")
-    database = normalize(request.dbName)
+    catalog, database = counted_database(call, request)
     wanted = Filter(
         request.fromEventId or 0,
         upto=request.toEventId,
-        catalog=normalize(request.catName or call.config.default_catalog),
-        database=None if database == "*" else database,
+        catalog=catalog,
+        database=database,
         tables=_names(request.tableNames),
         with_unnamed=True,
     )
     _number(call.metastore)
     found = call.database.read(lambda session: notifications.count(session, wanted))
     return min(found, request.limit) if request.limit is not None and request.limit > 0 else found
+
+
+def counted_database(call: Call, request: NotificationEventsCountRequest) -> tuple[str, str | None]:
+    """Return catalog and database whose events a request counts, None for all of the catalog. MetaError where it names none."""
+    if request.dbName is None:
+        raise MetaError("get_notification_events_count needs dbName: * stands for all databases")
+    catalog, database = database_name(request.dbName, request.catName, call.config.default_catalog)
+    return catalog, None if database == "*" else database
 
 
 def _name(name: str | None) -> str | None:

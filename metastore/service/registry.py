@@ -147,7 +147,7 @@ def add_version(call: Call, version: SchemaVersion | None) -> None:
         raise MissingArgument("The schema version or its number is null")
     name = schema_name(call, version.schema)
     stored = _checked(name, version)
-    get_schema(call, stored.schema)
+    get_schema(call, version.schema)
     with change(call, AddSchemaVersion(client=call.info, version=stored)) as current:
 
         def work(session: Session) -> None:

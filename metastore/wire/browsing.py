@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from metastore.errors import NoSuchObject
 from metastore.service import browsing, iceberg
-from metastore.service.authorization.decision import TRANSACTION
+from metastore.service.authorization.decision import TRANSACTION, Hide, Sent
 from metastore.service.authorization.lookups import of_others
 from metastore.service.browsing import Page
 from metastore.service.context import Call
@@ -107,9 +107,11 @@ def _read_table(_call: Call, args: Any) -> Iterator[Want]:
     yield Want(READ, TABLE, args.catalog, args.database, args.table, hide=_hide_table(args))
 
 
-def _hide_table(args: Any) -> Callable[[str | None, str | None], None]:
-    def hide(other: str | None, inner: str | None) -> None:
+def _hide_table(args: Any) -> Hide:
+    def hide(other: str | None, inner: str | None) -> Sent:
+        sent = args.database, args.table
         args.database, args.table = other or args.database, inner or args.table
+        return sent
 
     return hide
 

@@ -46,12 +46,15 @@ PRIVILEGE_TEXTS = {
 TRANSACTION, LOCK = "transaction", "lock"
 """Kinds of what belongs to who made it; only who looks after the server may go on with another's."""
 
-Hide = Callable[[str | None, str | None], None]
-"""Puts other names into a request: of the database and of what is in it, each None where it stays."""
+Sent = tuple[str | None, str | None]
+"""How a request spells the names of a database and of what is in it; None where it does not name it or that is not asked for."""
+Hide = Callable[[str | None, str | None], Sent]
+"""Puts other names into a request: of the database and of what is in it, each None where it stays; returns those that were there."""
 
 
-def _nothing(_database: str | None, _name: str | None) -> None:
+def _nothing(_database: str | None, _name: str | None) -> Sent:
     """Hide what the request does not name itself."""
+    return None, None
 
 
 class Want(NamedTuple):

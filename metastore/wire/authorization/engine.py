@@ -7,7 +7,6 @@ from typing import Any
 
 from metastore.errors import MetaError
 from metastore.idl import ScheduledQueryMaintenanceRequestType
-from metastore.rules.names import normalize
 from metastore.service import scheduled_queries
 from metastore.service.context import Call
 from metastore.service.databases import get_databases
@@ -21,6 +20,7 @@ from metastore.wire.authorization.rules import (
     MethodRule,
     Want,
     database,
+    database_name_of,
     found_by,
     get,
     needs,
@@ -58,10 +58,11 @@ def _get_query(call: Call, args: Any) -> Iterator[Want]:
 def _names(decision: Decision, args: Any, handler: Handler) -> list[str]:
     """List names of one database, or of those databases of a catalog that may be shown, one after the other."""
     request, call = args.request, decision.call
-    if request.dbName is not None:
+    catalog, one = database_name_of(call, request.dbName, request.catName)
+    if catalog is None or one is not None:
         return handler(call, args)  # type: ignore[no-any-return]  # names
-    catalog = normalize(request.catName or call.config.default_catalog)
     found: list[str] = []
+    request.catName = catalog
     for _, name in sorted(decision.databases((catalog, each) for each in get_databases(call, catalog, None))):
         request.dbName = name
         found += handler(call, args)

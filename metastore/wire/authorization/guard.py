@@ -88,16 +88,16 @@ def _left(rule: MethodRule, call: Call, args: Any, hidden: list[Want]) -> Want |
 
 
 def _hide(hidden: list[tuple[Want, bool, bool]]) -> dict[str, str]:
-    """Put other names into the request; return by each, and by its lower case, the one that it stands for."""
+    """Put other names into the request; return by each the one that it stands for as it was sent, by its lower case the normalised one."""
     names: dict[str, str] = {}
     for want, hides_database, hides_name in hidden:
-        others: list[str | None] = []
-        for is_hidden, name in ((hides_database, want.database), (hides_name, want.name if want.name is not None else want.catalog)):
-            other = f"{_MARK}{secrets.token_hex(8)}" if is_hidden else None
+        database, inner = (f"{_MARK}{secrets.token_hex(8)}" if is_hidden else None for is_hidden in (hides_database, hides_name))
+        sent = want.hide(database, inner)
+        known = (want.database, want.name if want.name is not None else want.catalog)
+        for other, spelt, name in zip((database, inner), sent, known, strict=True):
             if other is not None:
-                names[other] = names[other.lower()] = name or ""
-            others.append(other)
-        want.hide(*others)
+                names[other.lower()] = name or ""
+                names[other] = names[other.lower()] if spelt is None else spelt
     return names
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from metastore.errors import MissingArgument
 from metastore.service.authorization import default_places
+from metastore.service.authorization.decision import Hide, Sent
 from metastore.service.context import Call
 from metastore.service.names import TableName
 from metastore.wire.authorization.rules import (
@@ -80,13 +81,14 @@ def _text(privileges: tuple[str, ...]) -> str:
     return f"{', '.join(privileges[:-1])} or {privileges[-1]}"
 
 
-def _hiding_all(args: Any, database: str | None, name: str | None, parts: Iterable[Any]) -> Callable[[str | None, str | None], None]:
+def _hiding_all(args: Any, database: str | None, name: str | None, parts: Iterable[Any]) -> Hide:
     hide_table, hide_parts = hiding(args, database, name), [hiding(each, "dbName", "tableName") for each in parts if each.dbName]
 
-    def hide(other: str | None, inner: str | None) -> None:
-        hide_table(other, inner)
+    def hide(other: str | None, inner: str | None) -> Sent:
+        sent = hide_table(other, inner)
         for each in hide_parts:
             each(other, inner)
+        return sent
 
     return hide
 

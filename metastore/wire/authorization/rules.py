@@ -27,7 +27,7 @@ from metastore.service.authorization.contract import (
     UPDATE,
     Access,
 )
-from metastore.service.authorization.decision import Decision, Hide, Want
+from metastore.service.authorization.decision import Decision, Hide, Sent, Want
 from metastore.service.context import Call
 from metastore.service.names import TableName, database_name
 from metastore.wire.methods import unpack
@@ -88,25 +88,34 @@ def get(args: Any, path: str) -> Any:
     return args
 
 
-def put(args: Any, path: str, value: str) -> None:
-    """Put a name at a path where there is one; a catalog that stands before the old one stays."""
+def put(args: Any, path: str, value: str) -> str | None:
+    """Put a name at a path where there is one, and return the one that was there."""
     *way, last = path.split(".")
     holder = get(args, ".".join(way)) if way else args
     old = getattr(holder, last)
     if old is None:
-        return
-    prefix = old[: old.index("#") + 1] if old.startswith("@") and "#" in old else ""
-    setattr(holder, last, prefix + value)
+        return None
+    text, name = replaced(old, value)
+    setattr(holder, last, text)
+    return name
+
+
+def replaced(text: str, value: str) -> tuple[str, str]:
+    """Return a text with another name in place of the one in it, and that one; a catalog before it, and blanks around it, stay."""
+    start = text.index("#") + 1 if text.startswith("@") and "#" in text else 0
+    name = text[start:].strip()
+    begin = text.index(name, start)
+    return text[:begin] + value + text[begin + len(name) :], name
 
 
 def hiding(args: Any, database: str | None, name: str | None) -> Hide:
     """Return what puts other names at the paths of a database and of what is in it."""
 
-    def hide(other: str | None, inner: str | None) -> None:
-        if other is not None and database is not None:
-            put(args, database, other)
-        if inner is not None and name is not None:
-            put(args, name, inner)
+    def hide(other: str | None, inner: str | None) -> Sent:
+        return (
+            None if other is None or database is None else put(args, database, other),
+            None if inner is None or name is None else put(args, name, inner),
+        )
 
     return hide
 

@@ -7,10 +7,12 @@ from copy import copy
 from functools import cache, partial
 from typing import Any
 
-from metastore.idl import DataOperationType, LockType
+from metastore.errors import MetaError
+from metastore.idl import DataOperationType, LockType, NotificationEventRequest, NotificationEventsCountResponse
 from metastore.listeners.notifications import NamedTable, named_beside
+from metastore.service import notifications
 from metastore.service.authorization.contract import Access, owner_of
-from metastore.service.authorization.decision import LOCK, TRANSACTION
+from metastore.service.authorization.decision import LOCK, TRANSACTION, Hide, Sent
 from metastore.service.authorization.lookups import compacted, is_lock_of_other, locked_table, of_others, of_others_between, table_of_key
 from metastore.service.context import Call
 from metastore.wire.authorization.rules import (
@@ -38,6 +40,7 @@ from metastore.wire.authorization.rules import (
     hiding,
     named_by_text,
     needs,
+    replaced,
     table,
 )
 from metastore.wire.methods.table import Handler
@@ -120,9 +123,13 @@ def _full_names(path: str, privileges: tuple[str, ...], otherwise: str | None = 
     return Ask(f"{'any privilege' if privileges == _see else ' or '.join(privileges)} on the tables", find)
 
 
-def _in_list(names: list[str], number: int, parts: Sequence[str]) -> Callable[[str | None, str | None], None]:
-    def hide(other: str | None, inner: str | None) -> None:
-        names[number] = ".".join([*parts[:-2], other or parts[-2], inner or parts[-1]])
+def _in_list(names: list[str], number: int, parts: Sequence[str]) -> Hide:
+    def hide(other: str | None, inner: str | None) -> Sent:
+        database, table = (
+            (part, None) if name is None else replaced(part, name) for part, name in zip(parts[-2:], (other, inner), strict=True)
+        )
+        names[number] = ".".join([*parts[:-2], database[0], table[0]])
+        return database[1], table[1]
 
     return hide
 
@@ -146,7 +153,12 @@ def _key_value(call: Call, args: Any) -> Iterator[Want]:
 def _changed_rows(call: Call, args: Any) -> Iterator[Want]:
     found = table_of_key(call, args.req.tableId or 0)
     if found is not None:
-        yield Want(WRITES, TABLE, *found, hide=lambda _database, _name: setattr(args.req, "tableId", 0))
+
+        def hide(_database: str | None, _name: str | None) -> Sent:
+            args.req.tableId = 0
+            return None, None
+
+        yield Want(WRITES, TABLE, *found, hide=hide)
 
 
 def _compactions(call: Call, args: Any) -> Iterator[Want]:
@@ -155,12 +167,11 @@ def _compactions(call: Call, args: Any) -> Iterator[Want]:
 
 
 def _counted(call: Call, args: Any) -> Iterator[Want]:
-    if args.rqst.dbName is not None and args.rqst.dbName.strip() == "*":
-        yield Want((ADMINISTER,), SERVER)
-    else:
-        where, name = database_name_of(call, args.rqst.dbName, args.rqst.catName)
-        if name is not None:
-            yield Want(_see, DATABASE, where, name, hide=hiding(args, "rqst.dbName", None))
+    try:
+        where, name = notifications.counted_database(call, args.rqst)
+    except MetaError:
+        return  # the handler tells it
+    yield Want((ADMINISTER,), SERVER) if name is None else Want(_see, DATABASE, where, name, hide=hiding(args, "rqst.dbName", None))
 
 
 def _as_caller(decision: Decision, args: Any) -> None:
@@ -247,6 +258,25 @@ def _next_events(decision: Decision, args: Any, handler: Handler) -> Any:
         request.lastEvent, request.maxEvents = events[-1].eventId, max(most or 0, EVENTS_READ_ON)
 
 
+def _count(decision: Decision, args: Any, handler: Handler) -> Any:
+    """Count the events of a database that may be shown: one by one where the caller may not see all."""
+    if decision.is_admin:
+        return handler(decision.call, args)
+    request, found = args.rqst, 0
+    most = request.limit if request.limit is not None and request.limit > 0 else float("inf")
+    where, name = notifications.counted_database(decision.call, request)
+    asked = NotificationEventRequest(
+        lastEvent=request.fromEventId, maxEvents=EVENTS_READ_ON, catName=where, dbName=name, tableNames=request.tableNames
+    )
+    while found < most and (events := notifications.get_next(decision.call, asked)):
+        asked.lastEvent = events[-1].eventId
+        told = [each for each in events if request.toEventId is None or each.eventId <= request.toEventId]
+        found += len(seen_events(decision, told))
+        if len(told) < len(events):
+            break
+    return NotificationEventsCountResponse(eventsCount=int(min(found, most)))
+
+
 _WORKER = ADMIN
 _LOCKS_SHOWN = "those of databases and tables that are shown"
 
@@ -297,7 +327,11 @@ ENTRIES: dict[str, MethodRule] = {
     "show_locks": MethodRule(keep=_kept_locks, shows=_LOCKS_SHOWN),
     "get_next_notification": MethodRule(around=_next_events, shows="events of databases and tables that are shown; the others to `admin`"),
     "get_current_notificationEventId": OPEN,
-    "get_notification_events_count": needs(found_by("any privilege on the database, the role `admin` for all", _counted)),
+    "get_notification_events_count": needs(
+        found_by("any privilege on the database, the role `admin` for all", _counted),
+        around=_count,
+        shows="the number of events of databases and tables that are shown",
+    ),
     "fire_listener_event": needs(table(WRITES, "rqst.dbName", "rqst.tableName", "rqst.catName")),
     "add_write_notification_log": needs(table(WRITES, "rqst.db", "rqst.table"), _transactions(lambda args: [args.rqst.txnId])),
     "add_write_notification_log_in_batch": needs(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from metastore import idl
-from metastore.errors import NoSuchObject
+from metastore.errors import NoSuchObject, PermissionDenied
 from metastore.service.context import Call, Client, Metastore
 from metastore.wire import browsing
+from metastore.wire.authorization import transactions
 from metastore.wire.authorization.guard import Guard
 from tests.service.authorization.callers import As, Caller, bag, table
 
@@ -33,6 +37,36 @@ def test_many_hidden_events_are_passed_over_together(root: Caller, as_user: As, 
     first = bob.get_next_notification(idl.NotificationEventRequest(lastEvent=found[0].eventId, maxEvents=1)).events
     assert [each.tableName for each in (*found, *first)] == [None, "shown"]
     assert len(statements) < 30
+
+
+def test_only_events_that_are_shown_are_counted(root: Caller, as_user: As, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transactions, "EVENTS_READ_ON", 2)
+    start = root.get_current_notificationEventId().eventId
+    for number in range(6):
+        root.create_table(table("shop", f"t{number}", "bob" if number % 2 else "olga"))
+    root.create_table(table("shop", "last", "bob"))
+    root.open_txns(idl.OpenTxnRequest(num_txns=1, user="root", hostname="h"))  # an event of no database
+    root.create_database(idl.Database(name="fin", ownerName="fred"))
+    last = root.get_current_notificationEventId().eventId
+
+    def counted(caller: Caller, database: str = "shop", **wanted: Any) -> int:
+        request = idl.NotificationEventsCountRequest(fromEventId=start, dbName=database, **wanted)
+        return int(caller.get_notification_events_count(request).eventsCount)
+
+    root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="prices"))
+    bob, mallory = as_user("bob"), as_user("mallory")
+    for name in ("shop", " Shop", "@hive#shop"):
+        assert (counted(bob, name), counted(mallory, name)) == (4, 0)
+    assert counted(root) > counted(as_user("olga")) >= 3
+    assert counted(bob, tableNames=["t0", "t1"]) == 1
+    assert counted(bob, tableNames=["t0"]) == 0
+    assert [counted(bob, limit=limit) for limit in (1, 3, 9, 0, -1)] == [1, 3, 4, 4, 4]
+    assert [counted(bob, toEventId=upto) for upto in (start, start + 2, start + 4, last)] == [0, 1, 2, 4]
+    assert counted(mallory, "fin") == counted(mallory, "nowhere") == 0
+    for everything in ("*", "@hive#", "@hive#*"):
+        assert counted(root, everything) == last - start
+        with pytest.raises(PermissionDenied):
+            counted(bob, everything)
 
 
 def test_no_event_names_what_is_hidden(root: Caller, as_user: As) -> None:
