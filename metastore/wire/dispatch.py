@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from types import SimpleNamespace
@@ -37,7 +37,7 @@ from metastore.wire.telemetry import Telemetry
 from metastore.wire.variants import OLD_REQUESTS, OLD_RESULTS
 
 if TYPE_CHECKING:
-    from metastore.wire.traces import Traces
+    from metastore.wire.traces import TracedCall, Traces
 
 _CALLS = (TMessageType.CALL, TMessageType.ONEWAY)
 _MAX_LENGTH = 300
@@ -46,20 +46,21 @@ _MAX_LENGTH = 300
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a message."""
+    """What became of a call."""
 
-    reply: bytes | LargeReply | None
-    """None for a oneway method, which has none."""
     method: str
-    object: str
-    """The object of the call, as the method's signature describes it."""
     began: float
-    ended: float
-    """When the call began and its reply was there, by `time.perf_counter`."""
-    result: str
-    """"ok", or what went wrong."""
-    received: int
+    """When it began, by `time.perf_counter`."""
+    received: int = 0
     """Bytes of the request."""
+    ended: float = 0.0
+    """When its reply was there."""
+    reply: bytes | LargeReply | None = None
+    """None for a oneway method, which has none."""
+    object: str = ""
+    """The object of the call, as the method's signature describes it."""
+    result: str = "ok"
+    """"ok", or what went wrong."""
     refused: bool = False
     """Whether the caller lacks a privilege, or named what it may not see."""
     ends: bool = False
@@ -77,9 +78,7 @@ class Dispatcher:
         self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, telemetry: Telemetry,
         traces: Traces | None = None,
     ) -> None:  # fmt: skip
-        if traces is not None:
-            self._traces = traces
-            self.answer = self._traced  # type: ignore[method-assign]  # without traces nothing is paid for them
+        self._traces = traces
         self._metastore = metastore
         self._counts = telemetry.counts
         counting = fb303.counting(self._counts.by_method)
@@ -96,53 +95,75 @@ class Dispatcher:
 
     def answer(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
         """Run the call and return the reply, which is to be sent before the outcome is recorded: nobody has to wait for the log."""
-        started = perf_counter()
         method = message.name
         handler = self._methods.get(method)
-        reply: bytes | LargeReply | None
+        traced = None if self._traces is None else self._traces.begin(method, client)
         if handler is None or message.type not in _CALLS:
-            reply, result = self._refuse(message, dialect)
-            return Outcome(reply, method, "", started, perf_counter(), result, len(message.raw))
-        called = signature(method)
-        client.running, client.running_since = method, started
-        call = Call(self._metastore, client, method)
-        subject = query = ""
-        value: Any = None
-        failed: Exception | None = None
-        work = here.work
-        work.begin()
-        try:
-            args = self._arguments(message, dialect, called)
-            if called.tells_release:
-                client.release.note(method, vars(args).values())
-            subject = called.describe(args)  # before the handler, which may normalise names in its arguments
-            if called.queries:
-                query = query_ids.find(called.queries, args)
-            value = handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
-            reply = self._success(message, dialect, client, called, value)
-        except Exception as raised:  # noqa: BLE001  # every error of a handler has a reply
-            failed = raised
-            reply = self._failure(message, dialect, client, raised)
-        if self._metastore.replica is not None and audit.changes(method):
-            call.note_change()
-        if self._metastore.listeners.end:
-            self._tell_end(call, subject, failed)
-        result = "ok" if failed is None else type(failed).__name__
-        ended = perf_counter()
-        ends = isinstance(failed, errors.MissingArgument) and client.release.ends(method)
-        sent = None if called.oneway or ends else reply
-        outcome = Outcome(sent, method, subject, started, ended, result, len(message.raw), call.refused, ends, query)
-        if ended - started >= self._slow.threshold:
-            self._note_slow(client, outcome, message.body, value, work)
+            outcome = Outcome(method, perf_counter(), len(message.raw))
+            outcome.reply, outcome.result = self._refuse(message, dialect)
+            outcome.ended = perf_counter()
+        else:
+            called = signature(method)
+
+            def step(call: Call, outcome: Outcome) -> Any:
+                args = self._arguments(message, dialect, called)
+                if called.tells_release:
+                    client.release.note(method, vars(args).values())
+                outcome.object = called.describe(args)  # before the handler, which may normalise names in its arguments
+                if called.queries:
+                    outcome.query = query_ids.find(called.queries, args)
+                value = self._run(handler, call, args)
+                outcome.reply = self._success(message, dialect, client, called, value)
+                return value
+
+            def fail(outcome: Outcome, error: Exception) -> None:
+                outcome.reply = self._failure(message, dialect, client, error)
+                outcome.ends = isinstance(error, errors.MissingArgument) and client.release.ends(method)
+
+            outcome = self._frame(client, Outcome(method, perf_counter(), len(message.raw)), message.body, step, fail)
+            if called.oneway or outcome.ends:
+                outcome.reply = None
+        if traced is not None:
+            self._tell(traced, client, outcome)
         return outcome
 
-    def _traced(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
-        """Answer as `answer` does, and tell of it."""
-        traced = self._traces.begin(message.name, client)
-        outcome = Dispatcher.answer(self, message, client, dialect)
+    def _frame(
+        self, client: Client, outcome: Outcome, args: Any, step: Callable[[Call, Outcome], Any], fail: Callable[[Outcome, Exception], None]
+    ) -> Outcome:
+        """Run a call, whichever way it came: note it, tell the listeners of its end, keep it if it was slow. It raises what `fail` raises.
+
+        `step` returns the method's value and notes in the outcome what it finds out; `fail` hears of its error.
+        """
+        client.running, client.running_since = outcome.method, outcome.began
+        call = Call(self._metastore, client, outcome.method)
+        work = here.work
+        work.begin()
+        value: Any = None
+        failed: Exception | None = None
+        try:
+            value = step(call, outcome)
+        except Exception as raised:  # noqa: BLE001  # `fail` knows what to make of it
+            failed = raised
+            outcome.result = type(raised).__name__
+            fail(outcome, raised)
+        if self._metastore.replica is not None and audit.changes(outcome.method):
+            call.note_change()
+        if self._metastore.listeners.end:
+            self._metastore.listeners.ended(FunctionEnd(call.info, outcome.object, failed))
+        outcome.refused = call.refused
+        outcome.ended = perf_counter()
+        if outcome.ended - outcome.began >= self._slow.threshold:
+            self._note_slow(client, outcome, args, value, work)
+        return outcome
+
+    def _run(self, handler: Handler, call: Call, args: Any) -> Any:
+        """Return a handler's value as far as the caller may see it."""
+        return handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
+
+    def _tell(self, traced: TracedCall, client: Client, outcome: Outcome) -> None:
+        """End the span of a call."""
         outcome.trace = traced.trace
         traced.end(client, outcome.object, outcome.result, outcome.query)
-        return outcome
 
     def _note_slow(self, client: Client, outcome: Outcome, args: Any, value: Any, work: DatabaseWork) -> None:
         """Keep and log a call that took long."""
@@ -160,37 +181,37 @@ class Dispatcher:
         self._log.warning("slow call", **asdict(slow))
 
     def run(self, client: Client, method: str, **arguments: Any) -> Any:
-        """Run a method, or a query of `wire.browsing`, for who speaks no Thrift: allowed, told, counted and logged as in `answer`.
+        """Run a method, or a query of `wire.browsing`, for who speaks no Thrift: all else is as in `answer`, and it is recorded.
 
         Raises MetastoreError, and what a fault of the server raises.
         """
-        started = perf_counter()
         query = browsing.QUERIES.get(method)
         handler = query.handler if query is not None else self._methods[method]
         args: Any = SimpleNamespace(**arguments) if query is not None else signature(method).args(**arguments)
-        subject = query.describe(args) if query is not None else signature(method).describe(args)
-        client.running, client.running_since = method, started
-        call = Call(self._metastore, client, method)
+        traced = None if self._traces is None else self._traces.begin(method, client)
         value: Any = None
         failed: Exception | None = None
-        work = here.work
-        work.begin()
-        try:
-            value = handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
-        except TException as raised:  # a refusal that the method could tell no other way, or an error of a client's making
-            failed = raised.__cause__ if isinstance(raised.__cause__, errors.MetastoreError) else errors.MetaError(str(raised))
-            raise failed from raised
-        except Exception as raised:
-            failed = raised
-            raise
-        finally:
-            if self._metastore.listeners.end:
-                self._tell_end(call, subject, failed)
-            result = "ok" if failed is None else type(failed).__name__
-            outcome = Outcome(None, method, subject, started, perf_counter(), result, 0, call.refused)
-            if outcome.ended - started >= self._slow.threshold:
-                self._note_slow(client, outcome, args, value, work)
-            self.record(client, outcome)
+
+        def step(call: Call, outcome: Outcome) -> Any:
+            nonlocal value
+            outcome.object = query.describe(args) if query is not None else signature(method).describe(args)
+            try:
+                value = self._run(handler, call, args)
+            except TException as raised:  # a refusal that the method could tell no other way, or an error of a client's making
+                cause = raised.__cause__
+                raise (cause if isinstance(cause, errors.MetastoreError) else errors.MetaError(str(raised))) from raised
+            return value
+
+        def fail(_outcome: Outcome, error: Exception) -> None:
+            nonlocal failed
+            failed = error
+
+        outcome = self._frame(client, Outcome(method, perf_counter()), args, step, fail)
+        if traced is not None:
+            self._tell(traced, client, outcome)
+        self.record(client, outcome)
+        if failed is not None:
+            raise failed
         return value
 
     def administers(self, client: Client) -> bool:
@@ -291,6 +312,3 @@ class Dispatcher:
 
     def _exception(self, message: Message, dialect: Dialect, error: TApplicationException) -> bytes:
         return write_message(dialect, message.name, TMessageType.EXCEPTION, message.seqid, error)
-
-    def _tell_end(self, call: Call, subject: str, failed: Exception | None) -> None:
-        self._metastore.listeners.ended(FunctionEnd(call.info, subject, failed))

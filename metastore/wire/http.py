@@ -140,7 +140,6 @@ class HttpConversation:
         refused = check_thrift(headers) or self._refused(headers)
         if refused is not None:
             return refused
-        self._client.traceparent = headers.get("traceparent", "")
         body = self._body(request, self._settings.max_message_size)
         if body is None:
             self._most_skipped += self._settings.max_message_size
@@ -215,6 +214,7 @@ class HttpConversation:
             self._client = Client(self._peer.address, user, calls=self._client.calls)
             if self._presence is not None:
                 self._presence.client = self._client
+        self._client.traceparent = headers.get("traceparent", "")
         if login is not None:
             self._authenticator.admit(self._client, login)
             self._logged_in()

@@ -28,6 +28,7 @@ import metastore
 from metastore import log
 from metastore.service.context import Client
 from metastore.store.work import DatabaseWork, here
+from metastore.wire.browsing import QUERIES
 from metastore.wire.methods.table import ALL
 
 SERVICE = "ThriftHiveMetastore"
@@ -68,7 +69,7 @@ class Traces:
         """Begin the span of a call; the thread's SQL is told below it until it ends."""
         context = self._propagator.extract({"traceparent": client.traceparent}) if client.traceparent else Context()
         address, _, port = client.address.rpartition(":")
-        name = f"{SERVICE}/{method}" if method in ALL else "_OTHER"
+        name = f"{SERVICE}/{method}" if method in ALL or method in QUERIES else "_OTHER"
         attributes: dict[str, Any] = {"rpc.system.name": "thrift", "rpc.method": name, "client.address": address}
         if port.isdigit():
             attributes["client.port"] = int(port)

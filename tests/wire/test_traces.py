@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,7 +47,8 @@ def post(server: Server, method: str, traceparent: str, *args: Any) -> None:
     for field, value in zip(body.thrift_spec.values(), args, strict=False):
         setattr(body, field[1], value)
     message = write_message(Dialect("binary", framed=False), method, TMessageType.CALL, 1, body)
-    request = urllib.request.Request(server.uri.replace("thrift", "http") + "/metastore", message, {"traceparent": traceparent})
+    headers = {"traceparent": traceparent, "Content-Type": "application/x-thrift"}
+    request = urllib.request.Request(server.uri.replace("thrift", "http") + "/metastore", message, headers)
     assert urllib.request.urlopen(request, timeout=20).status == 200
 
 
@@ -100,10 +102,34 @@ def test_a_call_over_http_belongs_to_the_callers_trace(tmp_path: Path) -> None:
     assert [line.get("trace") for line in lines if line["event"] == "call"] == [TRACE, None, None]
 
 
+def test_what_the_console_asks_is_told_as_calls_are(database_url: str, tmp_path: Path) -> None:
+    with traced(tmp_path, "--db", database_url) as (server, collector):
+        with connect(server.uri, timeout=20) as client:
+            key = client.open_txns(idl.OpenTxnRequest(num_txns=1, user="u", hostname="h")).txn_ids[0]
+        base = server.uri.replace("thrift", "http")
+        headers = {"traceparent": f"00-{TRACE}-{PARENT}-01", "Content-Type": "application/json"}
+        action = urllib.request.Request(f"{base}/api/v1/actions/abort-transaction", json.dumps({"id": key}).encode(), headers)
+        assert urllib.request.urlopen(action, timeout=20).status == 200
+        urllib.request.urlopen(urllib.request.Request(f"{base}/api/v1/catalog", headers=headers), timeout=20).close()
+        missing = urllib.request.Request(f"{base}/api/v1/database?database=nowhere", headers=headers)
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(missing, timeout=20)
+    told = {span.name: span for span in collector.spans if span.kind == SERVER and span.trace_id.hex() == TRACE}
+    aborted = told["ThriftHiveMetastore/abort_txn"]
+    assert [span for span in collector.spans if span.parent_span_id == aborted.span_id and span.kind == CLIENT], "its SQL lies below it"
+    lines = [json.loads(line) for line in server.log.read_text().splitlines()]
+    assert [line["trace"] for line in lines if line.get("method") == "abort_txn"] == [TRACE]
+    assert "error.type" not in attributes(aborted)
+    assert "ThriftHiveMetastore/show_databases_page" in told
+    assert [attributes(span).get("error.type") for span in told.values() if span.status.code == ERROR] == ["NoSuchObject"]
+
+
 def test_methods_that_do_not_exist_have_one_name(tmp_path: Path) -> None:
     with traced(tmp_path) as (server, collector):
         request = write_message(Dialect("binary", framed=False), "x" * 50, TMessageType.CALL, 1, signature("getName").args())
-        urllib.request.urlopen(urllib.request.Request(server.uri.replace("thrift", "http") + "/metastore", request), timeout=20).close()
+        headers = {"Content-Type": "application/x-thrift"}
+        sent = urllib.request.Request(server.uri.replace("thrift", "http") + "/metastore", request, headers)
+        urllib.request.urlopen(sent, timeout=20).close()
     assert [span.name for span in collector.spans] == ["_OTHER"]
 
 

@@ -1,0 +1,83 @@
+"""One frame for calls of Thrift and for what the console asks: both are noted, told and remembered alike."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from thriftpy2.thrift import TApplicationException, TMessageType
+
+from metastore import errors, idl
+from metastore.service.context import Call, Client, Metastore
+from metastore.wire.dispatch import Dispatcher
+from metastore.wire.protocol import Dialect, Message
+from metastore.wire.settings import WireSettings
+from metastore.wire.signatures import signature
+from metastore.wire.telemetry import Telemetry
+from tests.wire.conftest import Stub
+
+
+def _missing(_call: Call, _args: Any) -> None:
+    raise errors.NoSuchObject("there is none")
+
+
+def _told_so(_call: Call, _args: Any) -> None:
+    raise TApplicationException(0, "no other way") from errors.PermissionDenied("you may not")
+
+
+HANDLERS = {
+    "drop_database": lambda _call, _args: None,
+    "get_database": lambda _call, _args: idl.Database(name="d"),
+    "drop_table": _missing,
+    "drop_type": _told_so,
+}
+
+
+def call(dispatcher: Dispatcher, client: Client, method: str, way: str) -> None:
+    """Call a method with no arguments, by Thrift or as the console does."""
+    if way == "console":
+        dispatcher.run(client, method)
+    else:
+        message = Message(method, TMessageType.CALL, 1, signature(method).args(), b"")
+        dispatcher.record(client, dispatcher.answer(message, client, Dialect("binary", framed=False)))
+
+
+@pytest.fixture
+def stub() -> Stub:
+    made = Stub()
+    made.replica = SimpleNamespace(staleness=1000.0)  # type: ignore[assignment]
+    return made
+
+
+@pytest.fixture
+def dispatcher(stub: Stub) -> Dispatcher:
+    return Dispatcher(cast(Metastore, stub), HANDLERS, WireSettings(port=0), Telemetry())
+
+
+@pytest.mark.parametrize("way", ["Thrift", "console"])
+def test_who_has_changed_something_reads_it_from_the_primary(dispatcher: Dispatcher, way: str) -> None:
+    client = Client("127.0.0.1:1")
+    call(dispatcher, client, "get_database", way)
+    assert client.reads_primary_until == 0
+    call(dispatcher, client, "drop_database", way)
+    assert client.reads_primary_until > 0
+
+
+@pytest.mark.parametrize("way", ["Thrift", "console"])
+def test_a_call_that_failed_may_have_changed_something_too(dispatcher: Dispatcher, stub: Stub, way: str) -> None:
+    client = Client("127.0.0.1:1")
+    if way == "console":
+        with pytest.raises(errors.NoSuchObject, match="there is none"):
+            call(dispatcher, client, "drop_table", way)
+    else:
+        call(dispatcher, client, "drop_table", way)
+    assert client.reads_primary_until > 0
+    assert (client.calls, client.last_method, client.running) == (1, "drop_table", "")
+    assert isinstance(stub.ends.seen[-1].error, errors.NoSuchObject)
+
+
+def test_the_console_gets_a_refusal_as_what_it_is(dispatcher: Dispatcher, stub: Stub) -> None:
+    with pytest.raises(errors.PermissionDenied, match="you may not"):
+        call(dispatcher, Client("127.0.0.1:1"), "drop_type", "console")
+    assert isinstance(stub.ends.seen[-1].error, errors.PermissionDenied)
