@@ -10,6 +10,7 @@ import json
 import threading
 import time
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,9 +21,9 @@ from metastore.service.identity import Login
 from metastore.wire.auth.sasl import ClientRefused
 
 try:
-    from joserfc import jwt
+    from joserfc import jws, jwt
     from joserfc.errors import BadSignatureError, JoseError
-    from joserfc.jwk import KeySet
+    from joserfc.jwk import Key, KeySet
 except ImportError as error:
     raise ConfigError("authentication by jwt needs a library: pip install 'metastore[jwt]'") from error
 
@@ -37,6 +38,8 @@ MAX_AGE = 300.0
 """Seconds after which keys are fetched again, so that a withdrawn one is no longer taken."""
 MAX_STALE = 3600.0
 """Seconds for which keys serve on while they can not be fetched."""
+MOST_TRIED = 20
+"""Keys that are tried on one token, which costs time for each."""
 TIMEOUT = 5.0
 MAX_JWKS = 1 << 20
 
@@ -87,14 +90,19 @@ class Tokens:
 
     def _claims(self, issuer: Issuer, token: str) -> dict[str, Any]:
         """Return the claims of a token that one of the issuer's keys signed. Raises ClientRefused."""
+        try:
+            header = jws.extract_compact(token.encode()).headers()
+        except (JoseError, ValueError, TypeError, KeyError) as error:
+            raise ClientRefused(f"This is no signed token ({type(error).__name__}: {str(error)[:200]})") from None
+        reason = f"it has none of type {header.get('alg')} named {header.get('kid')}"
         for fresh in (False, True):
-            try:
-                return dict(jwt.decode(token, _keys(issuer, fresh=fresh), algorithms=ALGORITHMS).claims)
-            except BadSignatureError:
-                reason = "its signature is wrong"
-                break
-            except (JoseError, ValueError, TypeError, KeyError) as error:
-                reason = f"{type(error).__name__}: {error}"
+            for key in _fitting(_keys(issuer, fresh=fresh), header):
+                try:
+                    return dict(jwt.decode(token, key, algorithms=ALGORITHMS).claims)
+                except BadSignatureError:
+                    reason = "its signature is wrong"
+                except (JoseError, ValueError, TypeError, KeyError) as error:
+                    reason = f"{type(error).__name__}: {error}"
         raise ClientRefused(f"The token is not signed by a key of this server's issuer ({reason[:200]})")
 
     def _login(self, claims: dict[str, Any], issuer: Issuer) -> Login:
@@ -127,6 +135,20 @@ def _texts(claim: object) -> list[str]:
     if isinstance(claim, str):
         return [claim]
     return [each for each in claim if isinstance(each, str)] if isinstance(claim, list) else []
+
+
+def _fitting(keys: KeySet, header: Mapping[str, Any]) -> list[Key]:
+    """Return the keys that may have signed a token: those that it names, all without a name (RFC 7515, 4.1.4 and D), if they suit."""
+    algorithm, name = header.get("alg"), header.get("kid")
+    if algorithm not in ALGORITHMS:
+        return []
+    kind = "EC" if algorithm.startswith("ES") else "RSA"
+    found = [
+        key
+        for key in keys
+        if key.key_type == kind and name in (None, key.kid) and key.get("alg") in (None, algorithm) and key.get("use") in (None, "sig")
+    ]
+    return found[:MOST_TRIED]
 
 
 def _keys(issuer: Issuer, *, fresh: bool) -> KeySet:

@@ -114,6 +114,50 @@ def test_what_no_key_of_the_issuer_signed_is_refused(issuer: Issuer) -> None:
     assert checked.check(good).user == "ann"
 
 
+@pytest.mark.parametrize("kind", ["EC", "RSA"])
+def test_a_token_that_names_no_key_is_checked_with_all_that_fit(issuer: Issuer, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    for each in ("RSA", "EC", "RSA", "EC"):
+        issuer.add_key(each)
+    algorithm = "ES256" if kind == "EC" else "RS256"
+
+    def nameless(key: Any) -> str:
+        return jwt.encode({"alg": algorithm}, issuer.claims(), key, algorithms=[algorithm])
+
+    checked = checker(issuer)
+    fitting = [key for key in issuer.keys if key.key_type == kind]
+    assert [checked.check(nameless(key)).user for key in fitting] == ["ann"] * len(fitting)
+    stranger = Issuer()
+    foreign = stranger.add_key(kind)
+    stranger.close()
+    with pytest.raises(ClientRefused, match="its signature is wrong"):
+        checked.check(nameless(foreign))
+    named = jwt.encode({"alg": algorithm, "kid": fitting[0].kid}, issuer.claims(), fitting[1], algorithms=[algorithm])
+    with pytest.raises(ClientRefused, match="its signature is wrong"):
+        checked.check(named)
+    new = issuer.add_key(kind)
+    monkeypatch.setattr(tokens, "MIN_REFETCH", 0.0)
+    assert checked.check(nameless(new)).user == "ann", "a key that is not known yet is fetched"
+    monkeypatch.setattr(tokens, "MOST_TRIED", 1)
+    with pytest.raises(ClientRefused):
+        checked.check(nameless(new))
+
+
+@pytest.mark.parametrize(
+    ("told", "fits"), [({"use": "enc"}, False), ({"use": "sig"}, True), ({"alg": "ES384"}, False), ({"alg": "ES256"}, True)]
+)
+def test_a_key_for_something_else_checks_no_token(issuer: Issuer, tmp_path: Path, told: dict[str, str], fits: bool) -> None:
+    key = issuer.keys[0]
+    file = tmp_path / "jwks.json"
+    file.write_text(json.dumps({"keys": [{**key.as_dict(private=False), **told}]}))
+    checked = Tokens(Config(jwt_jwks_urls=(file.as_uri(),)))
+    for token in (issuer.token(key), jwt.encode({"alg": "ES256"}, issuer.claims(), key)):
+        if fits:
+            assert checked.check(token).user == "ann"
+        else:
+            with pytest.raises(ClientRefused, match="it has none of type ES256"):
+                checked.check(token)
+
+
 def test_a_new_key_is_fetched_and_a_flood_of_unknown_keys_is_not(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
     checked = checker(issuer)
     old = issuer.keys[0]
