@@ -25,11 +25,11 @@ from metastore.console.actions import ACTIONS, Action, path_of
 from metastore.console.drawing import draw
 from metastore.console.openapi import describe
 from metastore.console.pages.table import PAGES, Page
-from metastore.console.security import HEADERS, check_action, check_token, new_token
-from metastore.console.visit import COOKIE, Visit
+from metastore.console.security import HEADERS, check_action, check_token, cookie, new_token
+from metastore.console.visit import UI, Visit
 from metastore.errors import InvalidInput, MetastoreError, NoSuchLock, NoSuchObject, NoSuchTransaction, PermissionDenied
 
-UI, API = "/ui", "/api/v1"
+API = "/api/v1"
 LOGIN = f"{UI}/login"
 """Where visitors are asked to log in who may look without."""
 STATUS: dict[type[MetastoreError], int] = {PermissionDenied: 403, NoSuchObject: 404, NoSuchTransaction: 404, NoSuchLock: 404}
@@ -113,19 +113,19 @@ class _Pages:
 
     def action(self, action: Action) -> Endpoint:
         async def endpoint(request: Request) -> Response:
-            visit = _visit(request)
+            visit, encrypted = _visit(request), request.url.scheme == "https"
             if request.method == "POST":
                 check_action(visit)
                 form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
-                check_token(request.cookies, form.get("token", ""))
+                check_token(request.cookies, form.get("token", ""), encrypted=encrypted)
                 done = action.run(visit, **parameters.read(action.run, form))
                 return RedirectResponse(formats.link(done.path, done=action.name), 303)
             given = parameters.read(action.plan, request.query_params)
-            token = request.cookies.get(COOKIE) or new_token()
+            name, path = cookie(encrypted=encrypted)
+            token = request.cookies.get(name) or new_token()
             plan = action.plan(visit, **given)
             response = self.templates.render(request, "action.html", action=action, plan=plan, given=given, token=token)
-            secure = request.url.scheme == "https"
-            response.set_cookie(COOKIE, token, path=f"{UI}/actions", secure=secure, httponly=True, samesite="strict")
+            response.set_cookie(name, token, path=path, secure=encrypted, httponly=True, samesite="strict")
             return response
 
         return endpoint

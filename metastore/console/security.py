@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 
-from metastore.console.visit import COOKIE, Visit
+from metastore.console.visit import UI, Visit
 from metastore.errors import PermissionDenied
 
 HEADERS = {
@@ -22,6 +22,15 @@ HEADERS = {
 """Of every answer. With the policy `no-referrer` browsers would not say where a form comes from."""
 
 
+COOKIE = "metastore-console"
+"""The cookie whose value a form has to repeat: another site can make a browser send it, but not read it."""
+
+
+def cookie(*, encrypted: bool) -> tuple[str, str]:
+    """Return name and path of the cookie. Over TLS browsers take one of that name from this very host alone, not from a sibling."""
+    return (f"__Host-{COOKIE}", "/") if encrypted else (COOKIE, f"{UI}/actions")
+
+
 def new_token() -> str:
     """Return a token for a visitor who has none."""
     return secrets.token_urlsafe(24)
@@ -33,8 +42,8 @@ def check_action(visit: Visit) -> None:
         raise PermissionDenied("Log in to act: a server that knows nobody takes actions from its own machine alone")
 
 
-def check_token(cookies: Mapping[str, str], token: str) -> None:
+def check_token(cookies: Mapping[str, str], token: str, *, encrypted: bool) -> None:
     """Raise PermissionDenied for a form that does not repeat the visitor's token."""
-    known = cookies.get(COOKIE, "")
+    known = cookies.get(cookie(encrypted=encrypted)[0], "")
     if not known or not secrets.compare_digest(known.encode(), token.encode()):
         raise PermissionDenied("This form is not from a page of this server, or its cookie is gone: open the page again")

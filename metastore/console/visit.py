@@ -8,8 +8,8 @@ from typing import Any
 
 from metastore.service.observations import Observation
 
-COOKIE = "metastore-console"
-"""The cookie whose value a form has to repeat: another site can make a browser send it, but not read it."""
+UI = "/ui"
+"""Where the pages are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,8 +217,12 @@ def test_a_form_of_one_process_is_taken_by_the_others_and_over_tls(tmp_path: Pat
             return answer
 
         cookie = ask("GET", f"/ui/actions/abort-transaction?id={keys[0]}").getheader("set-cookie") or ""
-        assert "Secure" in [part.strip() for part in cookie.split(";")]
+        assert cookie.startswith("__Host-metastore-console=")
+        assert {"Secure", "HttpOnly", "Path=/", "SameSite=strict"} <= {part.strip() for part in cookie.split(";")}
+        assert "Domain" not in cookie
         token = cookie.partition("=")[2].partition(";")[0]
-        headers = {"Content-Type": FORM, "Cookie": f"metastore-console={token}", "Origin": f"https://localhost:{port}"}
+        headers = {"Content-Type": FORM, "Cookie": f"__Host-metastore-console={token}", "Origin": f"https://localhost:{port}"}
+        weaker = {**headers, "Cookie": f"metastore-console={token}"}  # which a sibling of the host may have set
+        assert ask("POST", "/ui/actions/abort-transaction", f"id={keys[0]}&token={token}", weaker).status == 403
         done = [ask("POST", "/ui/actions/abort-transaction", f"id={key}&token={token}", headers).status for key in keys]
         assert done == [303] * 6
