@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 from collections.abc import Iterator
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 
 from metastore.console.pages.table import PAGES
+from metastore.idl import Database
 from tests.console.conftest import Console, password_of
 from tests.console.test_pages import WORDS
+from tests.wire.auth.speaking import request
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 pytestmark = pytest.mark.slow
@@ -186,9 +189,37 @@ def test_another_site_can_not_act_by_a_visitors_browser(browser: Any, console: C
     page.route("http://evil.test/", lambda route: route.fulfill(body=evil, content_type="text/html"))
     page.goto("http://evil.test/")
     page.get_by_role("button", name="win a prize").click()
-    playwright.expect(page.get_by_role("heading", level=1)).to_have_text("Not allowed")
+    playwright.expect(page.get_by_text("This request comes from")).to_be_visible()
     assert guarded.get("/api/v1/transactions/4", "root").json["transaction"]["state"] == "open"
     watched.context.close()
+
+
+ATTACKS = """async ([url, message]) => {
+    const body = Uint8Array.from(atob(message), each => each.charCodeAt(0)), told = [];
+    const ways = [
+        {mode: "no-cors"}, {mode: "no-cors", headers: {"Content-Type": "text/plain"}}, {mode: "no-cors", credentials: "include"},
+        {mode: "cors"}, {mode: "cors", headers: {"Content-Type": "application/x-thrift"}},
+    ];
+    for (const way of ways)
+        told.push(await fetch(url, {method: "POST", body, ...way}).then(answer => answer.type, error => error.name));
+    return told;
+}"""
+
+
+@pytest.mark.parametrize("is_foreign", [True, False])
+def test_no_page_can_call_thrift(browser: Any, start: Any, console: Console, is_foreign: bool) -> None:
+    """Neither one of another site nor, should somebody bring a script into it, one of the server's own."""
+    server = start()
+    site = console.url.replace("127.0.0.1", "localhost") if is_foreign else server.url
+    with server.client() as client:
+        client.create_database(Database(name="shop"))
+        watched = Watched(browser, server.url, bypass_csp=True)
+        watched.page.goto(f"{site}/ui/")
+        message = base64.b64encode(request("drop_database", name="shop", deleteData=True, cascade=True)).decode()
+        told = watched.page.evaluate(ATTACKS, [f"{server.url}/metastore", message])
+        assert told == (["opaque"] * 3 + ["TypeError"] * 2 if is_foreign else ["basic"] * 5)
+        assert client.get_all_databases() == ["default", "shop"]
+        watched.context.close()
 
 
 def test_every_page_is_whole_under_few_rights(browser: Any, guarded: Console) -> None:
