@@ -39,7 +39,7 @@ from metastore.rules.table_kinds import is_transactional, table_label
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
-from metastore.store import compactions, tables
+from metastore.store import compactions, partitions, tables
 from metastore.store.compactions import CompactedObject, QueueEntry
 from metastore.store.database import Session
 
@@ -63,8 +63,8 @@ def partition_of(name: str | None) -> str | None:
 def compact(call: Call, request: CompactionRequest) -> CompactionResponse:
     """Queue a compaction, unless one of the object waits, is worked on, or has reached every write that is finished. MetaError.
 
-    A table that can not be compacted is refused in the reply, since the method declares no exception. One that is not there is queued, as
-    by Hive's server.
+    A table that can not be compacted is refused in the reply, since the method declares no exception. A table or partition that is not
+    there is queued, as by Hive's server.
     """
     where = object_of(call, request.dbname, request.tablename, request.partitionname)
     kind = type_letter(request.type)
@@ -88,16 +88,22 @@ def compact(call: Call, request: CompactionRequest) -> CompactionResponse:
 
 def _reason_against(call: Call, where: CompactedObject) -> str | None:
     """Return why an object can not be compacted, None if it can or is not there."""
-    table = call.database.read(lambda session: tables.find(call.database, session, where.catalog, where.database, where.table or ""))
-    if table is None:
+
+    def read(session: Session) -> str | None:
+        table = tables.find(call.database, session, where.catalog, where.database, where.table or "")
+        if table is None:
+            return None
+        if not is_transactional(table):
+            if where.partition is not None and table.partitionKeys and not partitions.existing(session, table.id or 0, [where.partition]):
+                return None
+            return f"{table_label(table)} is not transactional: there is nothing to compact"
+        if table.partitionKeys and where.partition is None:
+            return f"{table_label(table)} has partitions: name one, as compactions are of a partition each"
+        if not table.partitionKeys and where.partition is not None:
+            return f"{table_label(table)} has no partitions: ask without {where.partition}"
         return None
-    if not is_transactional(table):
-        return f"{table_label(table)} is not transactional: there is nothing to compact"
-    if table.partitionKeys and where.partition is None:
-        return f"{table_label(table)} has partitions: name one, as compactions are of a partition each"
-    if not table.partitionKeys and where.partition is not None:
-        return f"{table_label(table)} has no partitions: ask without {where.partition}"
-    return None
+
+    return call.database.read(read)
 
 
 def scheduled(session: Session, where: CompactedObject) -> tuple[int, str] | None:

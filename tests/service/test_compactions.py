@@ -490,8 +490,9 @@ def test_what_can_not_be_compacted_is_refused_with_the_reason(call: Call) -> Non
     def of_default(table: str, partition: str | None = None) -> CompactionResponse:
         return compactions.compact(call, CompactionRequest(dbname="default", tablename=table, partitionname=partition, type=MAJOR))
 
+    add_partitions(call, make_table(call, "plain_parts", keys=(("k", "string"),)), [["1"]])
     for table, partition, reason in (
-        ("plain", None, "is not transactional"), ("plain", "k=1", "is not transactional"),
+        ("plain", None, "is not transactional"), ("plain", "k=1", "is not transactional"), ("plain_parts", "k=1", "is not transactional"),
         ("parted", None, "has partitions"), ("whole", "k=1", "has no partitions"),
     ):  # fmt: skip
         answer = of_default(table, partition)
@@ -501,3 +502,4 @@ def test_what_can_not_be_compacted_is_refused_with_the_reason(call: Call) -> Non
     assert of_default("parted", "k=1").accepted
     assert of_default("whole").accepted
     assert of_default("missing").accepted, "as by Hive's server"
+    assert of_default("plain_parts", "k=9").accepted, "so of a partition that is not there"
