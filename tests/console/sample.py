@@ -118,8 +118,9 @@ def _statistics(client: Client) -> None:
 
 def _compactions(client: Client) -> None:
     """Leave one that failed, and one that waits."""
-    for name in ("orders", "customers"):
-        client.compact2(CompactionRequest(dbname="sales", tablename=name, type=CompactionType.MAJOR, initiatorId="test"))
+    for name, partition in (("orders", None), ("days", "ds=2025-12-31/hr=1")):
+        request = CompactionRequest(dbname="sales", tablename=name, partitionname=partition, type=CompactionType.MAJOR, initiatorId="test")
+        client.compact2(request)
     taken: CompactionInfoStruct = client.find_next_compact("worker-1").ci
     taken.errorMessage = f"disk full {EVIL}"
     client.mark_failed(taken)

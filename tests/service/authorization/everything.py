@@ -147,7 +147,7 @@ class Estate:
             type=idl.LockType.SHARED_READ, level=2, dbname=names.database, tablename=names.table, operationType=idl.DataOperationType.SELECT
         )
         lock = self.owner.lock(idl.LockRequest(component=[component], txnid=0, user=OWNER, hostname=f"{HUSH}_host"))
-        self.admin.compact2(idl.CompactionRequest(dbname=names.database, tablename=f"{HUSH}_table", partitionname="k=v", type=1))
+        self.admin.compact2(idl.CompactionRequest(dbname=names.database, tablename=f"{HUSH}_table", partitionname=f"k={HUSH}_none", type=1))
         found = self.admin.show_compact(idl.ShowCompactRequest()).compacts
         key = self.owner.get_table(names.database, names.table).id
         self._make_what_engines_keep()

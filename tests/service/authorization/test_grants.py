@@ -407,7 +407,7 @@ def bobs(root: Caller, as_user: As, tmp_path: Path) -> Caller:
     for catalog, name in (("hive", "bobs"), ("other", "shop")):
         root.create_database(idl.Database(name=name, catalogName=catalog, ownerName="bob"))
     made = table("shop", "orders")
-    made.catName = "other"
+    made.catName, made.parameters = "other", {"transactional": "true", "transactional_properties": "insert_only"}
     bob = as_user("bob")
     bob.create_table(made)
     return bob
