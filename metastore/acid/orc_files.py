@@ -20,6 +20,7 @@ from metastore.acid.calendars import as_read
 from metastore.acid.characters import is_limited, shown, unpadded
 from metastore.acid.files import open_path
 from metastore.acid.nested import lists, maps, structs
+from metastore.acid.null_keys import NullKeys, has_maps, with_null_keys
 from metastore.acid.orc_footer import CHAR, FooterColumn, footer_of
 from metastore.acid.types import parts
 from metastore.rules.partition_values import text_of
@@ -54,15 +55,25 @@ def count_rows(path: str) -> int:
     return int(open_orc(path).nrows)
 
 
-def stored_events(file: orc.ORCFile) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a transactional file as they are stored, but for the padding of chars."""
-    return _stripes(file)
+def null_key_places(file: orc.ORCFile, *, events: bool) -> frozenset[int]:
+    """Return the places of the columns, of an event file those within `row`, that have maps with null keys: Arrow must not read them."""
+    columns = footer_of(file).columns
+    kinds = [kind for _, kind in parts(_outline(pa.struct(list(file.schema)), iter(columns)))]
+    number = 1
+    if events:
+        number, kinds = len(kinds) + 1, [kind for _, kind in parts(kinds[-1])]
+    return with_null_keys(kinds, number, lambda each: columns[each].has_null) if has_maps(kinds) else frozenset()
 
 
-def stored_originals(file: orc.ORCFile, original: Original) -> Iterator[pa.RecordBatch]:
+def stored_events(file: orc.ORCFile, skipped: frozenset[int] = frozenset()) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a transactional file as they are stored, but for the padding of chars; columns at `skipped` places are null."""
+    return _stripes(file, skipped, events=True)
+
+
+def stored_originals(file: orc.ORCFile, original: Original, skipped: frozenset[int] = frozenset()) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file of rows alone as events of its write id, values as `stored_events` has them."""
     first = original.first_row
-    for stripe in _stripes(file):
+    for stripe in _stripes(file, skipped, events=False):
         row = pa.StructArray.from_arrays(stripe.columns, names=stripe.schema.names)
         count = stripe.num_rows
         yield pa.record_batch(
@@ -79,16 +90,21 @@ def stored_originals(file: orc.ORCFile, original: Original) -> Iterator[pa.Recor
         first += count
 
 
-def _stripes(file: orc.ORCFile) -> Iterator[pa.RecordBatch]:
-    """Yield the stripes of a file, with the texts of its chars as they are without padding: the table's column may be no char any more."""
-    whole = pa.struct(list(file.schema))
-    kind = _outline(whole, iter(footer_of(file).columns))
-    for number in range(file.nstripes):
-        stripe = file.read_stripe(number)
-        if is_limited(kind):
-            columns = [unpadded(column, each) for column, (_, each) in zip(stripe.columns, parts(kind), strict=True)]
-            stripe = pa.record_batch(columns, schema=stripe.schema)
-        yield stripe
+def _stripes(file: orc.ORCFile, skipped: frozenset[int], *, events: bool) -> Iterator[pa.RecordBatch]:
+    """Yield the stripes of a file, texts of chars without padding: the table's column may be no char any more."""
+    footer, whole = footer_of(file), pa.struct(list(file.schema))
+    kinds = [kind for _, kind in parts(_outline(whole, iter(footer.columns)))]
+    ids, within = (file.schema.names[:-1], whole[-1].type) if events else ([], whole)
+    names = None
+    if skipped:
+        names = [*ids, *(f"{'row.' if events else ''}{field.name}" for place, field in enumerate(within) if place not in skipped)]
+    for number, count in enumerate(footer.stripes):
+        columns = [] if names == [] else file.read_stripe(number, columns=names).columns
+        if skipped:
+            there = iter([each for column in columns[len(ids) :] for each in (column.flatten() if events else [column])])
+            row = [pa.nulls(count, field.type) if place in skipped else next(there) for place, field in enumerate(within)]
+            columns = [*columns[: len(ids)], *([pa.StructArray.from_arrays(row, fields=list(within))] if events else row)]
+        yield pa.record_batch([unpadded(column, kind) for column, kind in zip(columns, kinds, strict=True)], schema=file.schema)
 
 
 def _outline(kind: pa.DataType, columns: Iterator[FooterColumn]) -> str:
@@ -123,14 +139,35 @@ def each_column(row: pa.StructArray, columns: Columns, change: Callable[[Any, st
     return structs(row, [change(row.field(place), kinds[field.name]) for place, field in enumerate(row.type)], row.type)
 
 
-def read_events(path: str, schema: pa.Schema, zone: str, *, columns: Columns, length: int | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a transactional file in the six columns of `schema`; `columns` are the table's, what the file lacks is null."""
-    return _as_spark(stored_events(open_orc(path, length)), schema, zone, columns)
+def read_events(
+    path: str, schema: pa.Schema, zone: str, *, columns: Columns, length: int | None = None, shielded: frozenset[str] = frozenset()
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a transactional file in the six columns of `schema`; `columns` are the table's, what the file lacks is null.
+
+    NullKeys for one that has maps with null keys, unless it is `shielded`: then it is null, and nobody takes it for its value.
+    """
+    file = open_orc(path, length)
+    return _as_spark(stored_events(file, _unheld(file, schema, columns, shielded, events=True)), schema, zone, columns)
 
 
-def read_original(original: Original, schema: pa.Schema, zone: str, *, columns: Columns) -> Iterator[pa.RecordBatch]:
+def read_original(
+    original: Original, schema: pa.Schema, zone: str, *, columns: Columns, shielded: frozenset[str] = frozenset()
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file of rows alone as `read_events` does."""
-    return _as_spark(stored_originals(open_orc(original.path), original), schema, zone, columns)
+    file = open_orc(original.path)
+    skipped = _unheld(file, schema, columns, shielded, events=False)
+    return _as_spark(stored_originals(file, original, skipped), schema, zone, columns)
+
+
+def _unheld(file: orc.ORCFile, schema: pa.Schema, columns: Columns, shielded: frozenset[str], *, events: bool) -> frozenset[int]:
+    """Return the places of the columns that can not be read. NullKeys where one of them is asked for and not `shielded`."""
+    places = null_key_places(file, events=events)
+    asked = {field.name.lower() for field in schema.field("row").type}
+    for place in sorted(places):
+        name = columns[place][0] if place < len(columns) else ""
+        if name.lower() in asked - shielded:
+            raise NullKeys(f"column {name} has maps with null keys, which Spark can not hold; read the other columns, or let Hive read it")
+    return places
 
 
 def _as_spark(batches: Iterable[pa.RecordBatch], schema: pa.Schema, zone: str, columns: Columns) -> Iterator[pa.RecordBatch]:

@@ -17,17 +17,21 @@ DATE, CHAR = 15, 17
 _FOOTER = 2
 _STRIPES, _TYPES, _STATISTICS, _CALENDAR = 3, 4, 7, 11
 _ROWS, _KIND = 5, 1
-_VALUES, _INTEGERS, _DATES, _TIMES = 1, 2, 7, 9
+_VALUES, _INTEGERS, _DATES, _TIMES, _HAS_NULL = 1, 2, 7, 9, 10
 _PROLEPTIC = 2
 
 
 class FooterColumn(NamedTuple):
-    """A column: its kind, how many values are not null, the least and the greatest of numbers, days or milliseconds, None if unknown."""
+    """A column: its kind, how many values are not null, the least and the greatest of numbers, days or milliseconds, None if unknown.
+
+    `has_null` is true also where it is not known.
+    """
 
     kind: int
     values: int | None = None
     least: int | None = None
     greatest: int | None = None
+    has_null: bool = True
 
 
 class Footer(NamedTuple):
@@ -64,11 +68,13 @@ def _number(message: bytes, number: int) -> int:
 
 
 def _column(kind: int, statistics: bytes) -> FooterColumn:
-    values = None
+    values, has_null = None, True
     bounds: dict[int, int] = {}
     for field in fields(statistics):
         if field.number == _VALUES:
             values = field.value
+        elif field.number == _HAS_NULL:
+            has_null = bool(field.value)
         elif field.number in (_INTEGERS, _DATES, _TIMES):
             bounds = {inner.number: signed(inner.value) for inner in fields(field.content)}
     # Times have two pairs: the first is of local times, the second, which older writers lack, of UTC.
@@ -77,4 +83,5 @@ def _column(kind: int, statistics: bytes) -> FooterColumn:
         values,
         bounds.get(3, bounds.get(1)) if kind in TIMESTAMPS else bounds.get(1),
         bounds.get(4, bounds.get(2)) if kind in TIMESTAMPS else bounds.get(2),
+        has_null,
     )

@@ -22,7 +22,17 @@ from metastore.acid.deleted import Deleted, ids_of, is_seen, kept
 from metastore.acid.event_file import CODECS, EventWriter, OrcOptions
 from metastore.acid.files import open_path
 from metastore.acid.nested import times
-from metastore.acid.orc_files import Columns, by_place, each_column, event_schema, open_orc, stored_events, stored_originals
+from metastore.acid.null_keys import NullKeys
+from metastore.acid.orc_files import (
+    Columns,
+    by_place,
+    each_column,
+    event_schema,
+    null_key_places,
+    open_orc,
+    stored_events,
+    stored_originals,
+)
 from metastore.acid.orc_footer import DATE, TIMESTAMPS, Footer, footer_of
 from metastore.acid.own_bucket import is_of
 from metastore.acid.types import UnknownType, arrow_type, with_timestamps
@@ -63,7 +73,10 @@ class Form:
 
 
 def rewrite_rows(form: Form, bucket: Bucket, name: str) -> str:
-    """Write the rows that no delete event names into a file and return its path. CanNotCopy; OSError, ArrowException."""
+    """Write the rows that no delete event names into a file and return its path.
+
+    CanNotCopy; NullKeys, for which there is `row_copying`; OSError, ArrowException.
+    """
     schema = form.schema()
     footers: list[Footer] = []
     sources = _sources(form, bucket, schema, footers)
@@ -107,6 +120,7 @@ def _sources(form: Form, bucket: Bucket, schema: pa.Schema, footers: list[Footer
         file = open_orc(original.path)
         footers.append(footer_of(file))
         _check_values(original.path, footers[-1])
+        _check_keys(original.path, file, events=False)
         _check_columns(original.path, pa.struct(list(file.schema)), row)
         out.append(map(fit, stored_originals(file, original)))
     found = []
@@ -117,6 +131,7 @@ def _sources(form: Form, bucket: Bucket, schema: pa.Schema, footers: list[Footer
             continue
         footers.append(footer)
         _check_values(path, footer)
+        _check_keys(path, file, events=True)
         _check_events(path, file.schema, schema)
         _check_columns(path, file.schema.field("row").type, row)
         least = [column.least for column in footer.columns[_IDS]]
@@ -147,6 +162,12 @@ def _check_values(path: str, footer: Footer) -> None:
             raise CanNotCopy(f"{path} may have times before 1678 or after 2261")
         if column.kind == DATE and footer.is_proleptic and (least is None or least < GREGORIAN):
             raise CanNotCopy(f"{path} may have days before 1582-10-15 of another calendar than Hive's")
+
+
+def _check_keys(path: str, file: Any, *, events: bool) -> None:
+    """Raise NullKeys for a file with maps that have null keys, of which Arrow must not read any value."""
+    if null_key_places(file, events=events):
+        raise NullKeys(f"{path} has maps with null keys")
 
 
 def _has_old_times(footer: Footer) -> bool:
@@ -193,14 +214,17 @@ def _in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Pass on rows. CanNotCopy where they are not sorted by their ids."""
     last: tuple[int, ...] | None = None
     for batch in batches:
-        if not batch.num_rows:
-            continue
-        ids = ids_of(batch)
-        first = tuple(int(column[0]) for column in ids)
-        if (last is not None and first <= last) or not _increases(*ids):
-            raise CanNotCopy("rows are not sorted by their ids, or files overlap")
-        last = tuple(int(column[-1]) for column in ids)
-        yield batch
+        if batch.num_rows:
+            last = in_order(last, ids_of(batch))
+            yield batch
+
+
+def in_order(last: tuple[int, ...] | None, ids: tuple[Any, Any, Any]) -> tuple[int, ...]:
+    """Return the last of the ids of rows, which follow the `last` of those before. CanNotCopy where they are not sorted."""
+    first = tuple(int(column[0]) for column in ids)
+    if (last is not None and first <= last) or not _increases(*ids):
+        raise CanNotCopy("rows are not sorted by their ids, or files overlap")
+    return tuple(int(column[-1]) for column in ids)
 
 
 def _increases(write_ids: Any, numbers: Any, rows: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -30,7 +30,14 @@ _CONVERTERS: dict[pyorc.TypeKind, type[ORCConverter]] = {
 class RowWriter:
     """One file of inserts, given in the order of their ids: a context, whose end copies the file to the stream, which stays open."""
 
-    def __init__(self, stream: Any, columns: Sequence[tuple[str, str]], options: OrcOptions) -> None:
+    def __init__(
+        self,
+        stream: Any,
+        columns: Sequence[tuple[str, str]],
+        options: OrcOptions,
+        converters: Mapping[pyorc.TypeKind, type[ORCConverter]] | None = None,
+    ) -> None:
+        """`converters` are those of values that `write_values` gets."""
         self._stream = stream
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # `__exit__` closes it
         self._rows = 0
@@ -43,15 +50,19 @@ class RowWriter:
             row_index_stride=options.stride,
             compression_block_size=-(-options.block // UNIT) * UNIT,
             dict_key_size_threshold=DICTIONARY,
-            converters=_CONVERTERS,
+            converters=dict(converters or _CONVERTERS),
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write events, values as they are stored."""
-        ids = (column.to_pylist() for column in batch.columns[:-1])
         row = batch.column("row")
         values = zip(*(as_numbers(row.field(place), stored=True) for place in range(row.type.num_fields)), strict=True)
-        self._writer.writerows(zip(*ids, values if row.type.num_fields else repeat(()), strict=False))
+        self.write_values(batch, values if row.type.num_fields else repeat(()))
+
+    def write_values(self, batch: pa.RecordBatch, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Write events whose rows are Python's: the last column of the batch is passed over."""
+        ids = (column.to_pylist() for column in batch.columns[:-1])
+        self._writer.writerows(zip(*ids, rows, strict=False))
         self._rows += batch.num_rows
 
     def __enter__(self) -> RowWriter:  # noqa: PYI034  # Self needs Python 3.11

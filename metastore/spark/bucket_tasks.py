@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from metastore import log
 from metastore.acid.buckets import Bucket
 from metastore.acid.event_file import OrcOptions
+from metastore.acid.null_keys import NullKeys
 from metastore.acid.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_rows
 from metastore.rules.acid_directories import SeenWriteIds
 from metastore.spark import writing
@@ -57,11 +58,20 @@ def rewritten(
     return [(bucket, path) for bucket, (path, _) in zip(found, written, strict=True)]
 
 
+def _rewrite_rows(form: Form, bucket: Bucket, name: str) -> str:
+    try:
+        return rewrite_rows(form, bucket, name)
+    except NullKeys:
+        from metastore.acid.row_copying import copy_rows  # needs pyorc, which executors may lack
+
+        return copy_rows(form, bucket, name)
+
+
 def _rewrite(form: Form, deletes: bool, bucket: Bucket) -> tuple[str | None, str]:
     """Return the path of the file, or None and why there is none. A task that is repeated writes another file."""
     name = f"{bucket.number}.{TaskContext.get().taskAttemptId()}"  # type: ignore[union-attr]  # a task has one
     try:
-        return (rewrite_deletes if deletes else rewrite_rows)(form, bucket, name), ""
+        return (rewrite_deletes if deletes else _rewrite_rows)(form, bucket, name), ""
     except CanNotCopy as error:
         return None, str(error)
     except Exception as error:  # noqa: BLE001  # whatever Python can not do Spark may be able to: a missing driver, missing credentials

@@ -17,6 +17,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from metastore.acid.buckets import Bucket, of_original
+from metastore.acid.null_keys import has_maps
 from metastore.acid.transactions import TableSnapshot
 from metastore.idl import CompactionInfoStruct, CompactionType
 from metastore.rules.acid_directories import FolderEntry, FolderState, base_name, delta_name, parse, staging_of
@@ -26,6 +27,7 @@ from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.hadoop import FileError, in_parallel
 from metastore.spark.misplaced import by_spark, misplaced
 from metastore.spark.orc_metadata import describe
+from metastore.spark.physical import null_keys_of
 from metastore.spark.plain_files import LINES, skipped, to_write
 from metastore.spark.reading import FOLDER, delete_events, live_events, plain_scans, time_zone
 from metastore.spark.selecting import Selected, is_loaded, select, state_of
@@ -33,6 +35,10 @@ from metastore.spark.spark_transaction import SparkTransaction
 
 ROWS_OF_A_FILE = 256 << 20
 """Bytes of insert-only files that become one file."""
+
+
+WHOLE = "whole"
+"""The part of the work that copies files as they are."""
 
 
 class NothingToCompact(Exception):
@@ -175,7 +181,10 @@ def _write_by_spark(work: SparkTransaction, job: CompactionJob, part: str, bucke
 def _copy_rows(work: SparkTransaction, job: CompactionJob, selected: Selected, name: str) -> None:
     """Write the rows of insert-only files into few files of the same format, of a bucketed table into one for each bucket."""
     by_bucket: dict[int, list[str]] = {}
+    whole = _unheld(work, job, [*selected.originals, *selected.inserts])
     for path in [*selected.originals, *selected.inserts]:
+        if path in whole:
+            continue
         by_bucket.setdefault(of_original(path.rpartition("/")[2]) if job.table.buckets else 0, []).append(path)
     found: list[tuple[str, int]] = []
     for bucket, paths in by_bucket.items():
@@ -184,9 +193,24 @@ def _copy_rows(work: SparkTransaction, job: CompactionJob, selected: Selected, n
         rows = rows.coalesce(1 if job.table.buckets else selected.bytes // ROWS_OF_A_FILE + 1)
         written = writing.write_staged(work, job.table, rows, f"rows_{bucket}", source, options)
         found += [(status.path, bucket + number) for number, (_, status) in enumerate(written)]
+    if whole:
+        folder = writing.staging(work, job.table, WHOLE)
+        work.files.make(folder)
+        for number, path in enumerate(whole, len(found)):
+            work.files.copy(path, f"{folder}/{number}")
+            found.append((f"{folder}/{number}", number))
     writing.place(work, job.table, f"{job.folder.location}/{name}", found)
-    for bucket in by_bucket:
-        writing.remove_staged(work, job.table, f"rows_{bucket}")
+    for name_of_part in (WHOLE, *(f"rows_{bucket}" for bucket in by_bucket)):
+        writing.remove_staged(work, job.table, name_of_part)
+
+
+def _unheld(work: SparkTransaction, job: CompactionJob, paths: list[str]) -> list[str]:
+    """Return the files that are copied whole, since they have maps with null keys; none of a bucketed table, whose buckets are one file."""
+    table = job.table
+    if table.format[0] != "orc" or table.buckets or not has_maps([column.type for column in table.table.sd.cols]):
+        return []
+    found = in_parallel(lambda path: null_keys_of(work.spark, path, events=False), paths)
+    return [path for path, places in zip(paths, found, strict=True) if places]
 
 
 def _lines(work: SparkTransaction, job: CompactionJob, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:

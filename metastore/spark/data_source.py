@@ -17,6 +17,7 @@ DataFrame, which may have another, and by default refuses a reader that takes an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ except ModuleNotFoundError as error:
 
 from metastore.acid import buckets
 from metastore.acid.files import FsspecFiles
+from metastore.acid.null_keys import NullKeys
 from metastore.acid.transactions import Transaction, component
 from metastore.acid.unchanged import check_unchanged
 from metastore.client import connect
@@ -117,6 +119,14 @@ def _names(options: Any) -> tuple[str, str]:
     return database, table
 
 
+@contextmanager
+def _naming_the_table(table: AcidTableInfo) -> Iterator[None]:
+    try:
+        yield
+    except NullKeys as error:
+        raise NullKeys(f"{table.full_name}: {error} (the option columns names those to read)") from error
+
+
 @dataclass
 class BucketTask(InputPartition):
     """What one task reads."""
@@ -191,7 +201,7 @@ class HiveAcidReader(DataSourceReader):
         events = event_schema(pa.struct([field for field in wanted if field.name not in self._keys]))
         columns = [(column.name, column.type) for column in self._table.table.sd.cols]
         files = partition.files
-        with Heartbeats(self._uri, partition.transaction):
+        with Heartbeats(self._uri, partition.transaction), _naming_the_table(self._table):
             gone = Deleted.read(partition.deletes(), partition.write_ids)
             sources = [read_events(path, events, self._zone, columns=columns, length=length) for path, length in files.inserts]
             sources += [read_original(each, events, self._zone, columns=columns) for each in files.originals]

@@ -19,11 +19,12 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, TimestampType
 
 from metastore.acid.evolution import loss
+from metastore.acid.null_keys import has_maps
 from metastore.acid.transactions import TableSnapshot
 from metastore.spark.catalog import AcidTableInfo, spark_type
 from metastore.spark.hadoop import in_parallel
 from metastore.spark.parquet_columns import schema_of
-from metastore.spark.physical import columns_of, not_of_spark
+from metastore.spark.physical import columns_of, not_of_spark, null_keys_of
 from metastore.spark.reading import FOLDER, inserted_events, plain_scans, row_id_name
 from metastore.spark.selecting import Selected
 from metastore.spark.spark_transaction import SparkTransaction
@@ -37,7 +38,7 @@ class CanNotKeep(Exception):
 
 
 def check_columns(spark: SparkSession, table: AcidTableInfo, selected: Selected) -> None:
-    """Raise CanNotKeep for ORC files whose values are not all values of the table's columns. FileError."""
+    """Raise CanNotKeep for ORC files whose values can not be written as the table's columns by Spark. FileError."""
     wanted = [(column.name, column.type) for column in table.table.sd.cols]
     files: list[tuple[str, bool, int | None]] = [(path, not table.is_insert_only, None) for path in selected.inserts]
     files += [(path, True, length) for path, length in selected.growing]
@@ -45,6 +46,12 @@ def check_columns(spark: SparkSession, table: AcidTableInfo, selected: Selected)
     for path, events, length in files:
         if (reason := loss(columns_of(spark, path, events=events, length=length), wanted)) is not None:
             raise CanNotKeep(f"{path} does not fit {table.full_name} as it is now: {reason}; nothing was changed")
+        if has_maps([kind for _, kind in wanted]) and (places := null_keys_of(spark, path, events=events, length=length)):
+            names = ", ".join(name for place, (name, _) in enumerate(wanted) if place in places)
+            raise CanNotKeep(
+                f"{table.full_name}: {path} has maps with null keys in the columns {names}, which Spark can not hold; nothing was changed, "
+                "let Hive do it"
+            )
 
 
 def check_bucket(spark: SparkSession, table: AcidTableInfo, selected: Selected, snapshot: TableSnapshot) -> None:

@@ -127,6 +127,15 @@ class Files:
         except OSError as error:
             raise FileError(f"{error.filename} can not be written through to the disk: {error.strerror}") from error
 
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file. FileError."""
+        system, old = self._at(source)
+        there, new = self._at(target)
+        try:
+            self._jvm.org.apache.hadoop.fs.FileUtil.copy(system, old, there, new, False, self._configuration)
+        except Py4JJavaError as error:
+            raise FileError(f"{source} can not be copied to {target}: {error.java_exception}") from error
+
     def delete(self, path: str) -> None:
         """Remove a file or directory, with all in it; one that is not there is removed already. FileError."""
         system, java = self._at(path)

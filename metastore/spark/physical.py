@@ -21,6 +21,7 @@ from pyspark.sql.types import StructField, StructType
 
 from metastore.acid.characters import limit_of
 from metastore.acid.evolution import is_widened
+from metastore.acid.null_keys import has_maps, with_null_keys
 from metastore.acid.types import parts
 from metastore.spark.catalog import Folder
 from metastore.spark.hadoop import FileError, in_parallel
@@ -32,11 +33,18 @@ Located = list[tuple[Folder, list[str]]]
 """Paths of files by the folder that they belong to."""
 
 
-class Alike(NamedTuple):
-    """Files that call their columns alike, and agree in those that have another type than the table's: (place, type in the files)."""
+class Form(NamedTuple):
+    """How files call their columns, which have another type than the table's as (place, type), and which have maps with null keys."""
 
     names: Names
     changed: tuple[tuple[int, str], ...]
+    null_keys: frozenset[int]
+
+
+class Alike(NamedTuple):
+    """Files of one form."""
+
+    form: Form
     files: Located
 
 
@@ -68,14 +76,30 @@ def alike(spark: SparkSession, files: Sequence[tuple[Folder, Sequence[str]]], ki
     for sample, columns in found:
         check_case(spark, first[sample], str(columns))
     said = {sample: (tuple(name for name, _ in columns), _changed(columns, kinds)) for sample, columns in found}
-    out: dict[tuple[Names, tuple[tuple[int, str], ...]], Located] = {}
+    without: frozenset[int] = frozenset()
+    null_keys: dict[str, frozenset[int]] = {}
+    if has_maps(kinds):
+        paths_of_all = [path for _, paths in files for path in paths]
+        null_keys = dict(zip(paths_of_all, in_parallel(lambda path: null_keys_of(spark, path, events=events), paths_of_all), strict=True))
+    out: dict[Form, Located] = {}
     for folder, paths in files:
-        of_folder: dict[tuple[Names, tuple[tuple[int, str], ...]], list[str]] = {}
+        of_folder: dict[Form, list[str]] = {}
         for path in paths:
-            of_folder.setdefault(said[_sample(folder, path, events=events)], []).append(path)
+            form = Form(*said[_sample(folder, path, events=events)], null_keys.get(path, without))
+            of_folder.setdefault(form, []).append(path)
         for each, listed in of_folder.items():
             out.setdefault(each, []).append((folder, listed))
-    return [Alike(*key, located) for key, located in out.items()]
+    return [Alike(form, located) for form, located in out.items()]
+
+
+def null_keys_of(spark: SparkSession, path: str, *, events: bool, length: int | None = None) -> frozenset[int]:
+    """Return the places of a file's columns, of an event file those within `row`, that have maps with null keys. FileError."""
+    with _opened(spark, path, length) as reader:
+        columns = parts(str(reader.getSchema().toString()))
+        statistics = reader.getStatistics()
+        number = len(columns) + 1 if events else 1
+        kinds = [kind for _, kind in (parts(columns[-1][1]) if events else columns)]
+        return with_null_keys(kinds, number, lambda each: bool(statistics[each].hasNull()))
 
 
 def _changed(columns: Sequence[tuple[str, str]], kinds: Sequence[str]) -> tuple[tuple[int, str], ...]:
@@ -153,14 +177,16 @@ def _opened(spark: SparkSession, path: str, length: int | None = None) -> Iterat
         raise FileError(f"{path} can not be read: {error.java_exception}") from error
 
 
-def as_called(columns: StructType, names: Names) -> StructType:
-    """Return a table's columns as far as files have them, by the files' names."""
-    return StructType([StructField(name, column.dataType) for name, column in zip(names, columns, strict=False)])
+def as_read(columns: StructType, form: Form) -> StructType:
+    """Return a table's columns as far as files have them and Spark can read them, by the files' names."""
+    found = [StructField(name, column.dataType) for name, column in zip(form.names, columns, strict=False)]
+    return StructType([field for place, field in enumerate(found) if place not in form.null_keys] or found)
 
 
-def is_called_so(columns: StructType, names: Names) -> bool:
-    """Tell whether files call their columns as the table does, but for those that they do not have, or that it does not have any more."""
-    return all(name.lower() == column.name.lower() for name, column in zip(names, columns, strict=False))
+def is_as_table(columns: StructType, form: Form) -> bool:
+    """Tell whether files have columns as the table does, but for those that they do not have, or that it does not have any more."""
+    called_so = all(name.lower() == column.name.lower() for name, column in zip(form.names, columns, strict=False))
+    return called_so and not form.changed and not form.null_keys
 
 
 def is_nameless(names: Names) -> bool:

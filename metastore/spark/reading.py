@@ -11,10 +11,10 @@ Source: Hive's OrcRawRecordMerger and VectorizedOrcAcidRowBatchReader.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
@@ -22,6 +22,7 @@ from pyspark.sql.types import DataType, IntegerType, LongType, StringType, Struc
 
 from metastore.acid.buckets import Original
 from metastore.acid.characters import is_limited, limit_of
+from metastore.acid.null_keys import has_maps
 from metastore.acid.transactions import TableSnapshot
 from metastore.acid.types import parts
 from metastore.rules.acid_directories import SeenWriteIds
@@ -29,14 +30,16 @@ from metastore.rules.partition_names import DEFAULT_PARTITION, escape
 from metastore.rules.types import type_name
 from metastore.spark.arrow import arrow_schema
 from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type
+from metastore.spark.hadoop import in_parallel
 from metastore.spark.parquet_columns import by_types
-from metastore.spark.physical import Names, alike, as_called, is_called_so, is_nameless, kept_from_filters
+from metastore.spark.physical import Form, alike, as_read, is_as_table, is_nameless, kept_from_filters, null_keys_of
 from metastore.spark.plain_files import columns_read, format_to_read, lines_read
 from metastore.spark.selecting import Selected, numbered
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+T = TypeVar("T", bound=tuple[Any, ...])
 FOLDER = "__metastore_folder"
 """The column that holds the name `k=v/..` of the partition in which a row lies; "" in a table without partitions."""
 _PLAIN = re.compile(r"[\w=/.,-]*", re.ASCII)
@@ -157,38 +160,63 @@ def inserted_events(spark: SparkSession, table: AcidTableInfo, selected: Sequenc
     schema = event_schema(table.columns)
     parts = []
     mixed = any(each.mixed for each in selected)
-    kinds = [column.type for column in table.table.sd.cols]
-    for names, changed, files in alike(spark, [(each.folder, each.inserts) for each in selected], kinds, events=True):
-        if is_nameless(names):
+    for form, files in alike(spark, [(each.folder, each.inserts) for each in selected], _kinds(table), events=True):
+        if is_nameless(form.names):
             for folder, paths in files:
-                read = _in_arrow(spark, [(path, WHOLE) for path in paths], schema, _read_growing, table)
+                read = _in_arrow(spark, [(path, WHOLE) for path in paths], schema, _read_growing, table, form.null_keys)
                 parts.append(_valid(_in_folder(read, folder), snapshot.write_ids, mixed=mixed))
             continue
-        same = is_called_so(table.columns, names)
-        scanned = _scan(spark, table, files, schema if same else event_schema(as_called(table.columns, names)))
+        same = is_as_table(table.columns, form)
+        scanned = _scan(spark, table, files, schema if same else event_schema(as_read(table.columns, form)))
         if scanned is not None:
             valid = _valid(scanned, snapshot.write_ids, mixed=mixed)
-            same = same and not changed
-            parts.append(valid if same else valid.withColumn("row", F.struct(*_as_table(F.col("row"), table, names, changed))))
+            parts.append(valid if same else valid.withColumn("row", F.struct(*_as_table(F.col("row"), table, form))))
     for each in selected:
-        if each.growing:
-            read = _in_arrow(spark, each.growing, schema, _read_growing, table)
+        for null_keys, growing in _by_null_keys(spark, table, each.growing, events=True):
+            read = _in_arrow(spark, growing, schema, _read_growing, table, null_keys)
             parts.append(_valid(_in_folder(read, each.folder), snapshot.write_ids, mixed=True))
-        if each.originals:
-            read = _in_arrow(spark, numbered(each.folder, each.originals), schema, _read_originals, table)
+        for null_keys, originals in _by_null_keys(spark, table, numbered(each.folder, each.originals), events=False):
+            read = _in_arrow(spark, originals, schema, _read_originals, table, null_keys)
             parts.append(_in_folder(read, each.folder))
     if not parts:
         return spark.createDataFrame([], StructType([*schema.fields, StructField(FOLDER, StringType())]))
     return reduce(lambda left, right: left.unionByName(right), parts)
 
 
-def _as_table(row: Column, table: AcidTableInfo, names: Names, changed: Sequence[tuple[int, str]]) -> list[Column]:
+def _as_table(row: Column, table: AcidTableInfo, form: Form) -> list[Column]:
     """Return a table's columns out of a struct whose fields have the names of files, by position; those that files lack are null."""
-    found = [row[name] for name, _ in zip(names, table.columns, strict=False)]
-    for place, old in changed:
+    places = enumerate(zip(form.names, table.columns, strict=False))
+    found = [F.lit(None) if place in form.null_keys else row[name] for place, (name, _) in places]
+    for place, old in form.changed:
         found[place] = kept_from_filters(found[place], old, table.table.sd.cols[place].type)
     found += [F.lit(None)] * (len(table.columns) - len(found))
-    return [value.cast(column.dataType).alias(column.name) for value, column in zip(found, table.columns, strict=True)]
+    return _shielded(table, found, form.null_keys)
+
+
+def _shielded(table: AcidTableInfo, values: Sequence[Column], null_keys: Collection[int]) -> list[Column]:
+    """Return a table's columns of which those that have maps with null keys fail the job that computes them."""
+    said = "has maps with null keys, which Spark can not hold; read and set other columns, or let Hive do it"
+    return [
+        (F.raise_error(F.lit(f"{table.full_name}: column {column.name} {said}")) if place in null_keys else value)
+        .cast(column.dataType)
+        .alias(column.name)
+        for place, (value, column) in enumerate(zip(values, table.columns, strict=True))
+    ]
+
+
+def _by_null_keys(spark: SparkSession, table: AcidTableInfo, files: Sequence[T], *, events: bool) -> list[tuple[frozenset[int], list[T]]]:
+    """Group files that Python reads, (path, length) of events or Originals, by the places of their columns that have null keys."""
+    if not has_maps(_kinds(table)):
+        return [(frozenset(), list(files))] if files else []
+    places = in_parallel(lambda file: null_keys_of(spark, file[0], events=events, length=file[1] if events else None), files)
+    out: dict[frozenset[int], list[T]] = {}
+    for file, found in zip(files, places, strict=True):
+        out.setdefault(found, []).append(file)
+    return list(out.items())
+
+
+def _kinds(table: AcidTableInfo) -> list[str]:
+    return [column.type for column in table.table.sd.cols]
 
 
 def _valid(events: DataFrame, write_ids: SeenWriteIds, *, mixed: bool) -> DataFrame:
@@ -311,32 +339,42 @@ def plain_scans(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple
         if (found := _scan(spark, table, files, columns, source, options)) is not None:
             yield lines_read(table, found).select(*columns_read(table, zone), FOLDER)
         return
-    for names, changed, listed in alike(spark, files, [column.type for column in table.table.sd.cols], events=False):
-        same = is_called_so(table.columns, names)
-        found = _scan(spark, table, listed, table.columns if same else as_called(table.columns, names))
-        if found is not None and same and not changed:
+    for form, listed in alike(spark, files, _kinds(table), events=False):
+        same = is_as_table(table.columns, form)
+        found = _scan(spark, table, listed, table.columns if same else as_read(table.columns, form))
+        if found is not None and same:
             yield found
         elif found is not None:
-            row = F.struct(*(F.col(f"`{name}`") for name, _ in zip(names, table.columns, strict=False)))
-            yield found.select(*_as_table(row, table, names, changed), FOLDER)
+            row = F.struct(*(F.col(f"`{name}`") for name in as_read(table.columns, form).names))
+            yield found.select(*_as_table(row, table, form), FOLDER)
 
 
 def _in_arrow(
-    spark: SparkSession, files: Iterable[tuple[Any, ...]], schema: StructType, read: Callable[..., Any], table: AcidTableInfo
+    spark: SparkSession,
+    files: Iterable[tuple[Any, ...]],
+    schema: StructType,
+    read: Callable[..., Any],
+    table: AcidTableInfo,
+    null_keys: Collection[int],
 ) -> DataFrame:
-    """Read files on the executors, one task each."""
+    """Read event files on the executors, one task each; columns at the places `null_keys` fail the job that computes them."""
     listed = [tuple(each) for each in files]
     fields = ", ".join(f"f{number} {'string' if isinstance(value, str) else 'bigint'}" for number, value in enumerate(listed[0]))
     arrow = arrow_schema(schema)
     columns = [(column.name, column.type) for column in table.table.sd.cols]
     zone = time_zone(spark)
+    shielded = frozenset(columns[place][0].lower() for place in null_keys if place < len(columns))
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for each in batch.to_pylist():
-                yield from read(tuple(each.values()), columns, arrow, zone)
+                yield from read(tuple(each.values()), columns, arrow, zone, shielded)
 
-    return spark.createDataFrame(listed, fields).repartition(len(listed)).mapInArrow(run, schema)
+    found = spark.createDataFrame(listed, fields).repartition(len(listed)).mapInArrow(run, schema)
+    if not null_keys:
+        return found
+    values = [F.col("row")[column.name] for column in table.columns]
+    return found.withColumn("row", F.struct(*_shielded(table, values, null_keys)))
 
 
 def time_zone(spark: SparkSession) -> str:
@@ -345,14 +383,18 @@ def time_zone(spark: SparkSession) -> str:
     return str(jvm.java.util.TimeZone.getDefault().getID())
 
 
-def _read_growing(file: tuple[Any, ...], columns: Sequence[tuple[str, str]], arrow: Any, zone: str) -> Iterator[pa.RecordBatch]:
+def _read_growing(
+    file: tuple[Any, ...], columns: Sequence[tuple[str, str]], arrow: Any, zone: str, shielded: frozenset[str]
+) -> Iterator[pa.RecordBatch]:
     from metastore.acid.orc_files import read_events
 
     path, length = file
-    return read_events(path, arrow, zone, columns=columns, length=None if length == WHOLE else length)
+    return read_events(path, arrow, zone, columns=columns, length=None if length == WHOLE else length, shielded=shielded)
 
 
-def _read_originals(file: tuple[Any, ...], columns: Sequence[tuple[str, str]], arrow: Any, zone: str) -> Iterator[pa.RecordBatch]:
+def _read_originals(
+    file: tuple[Any, ...], columns: Sequence[tuple[str, str]], arrow: Any, zone: str, shielded: frozenset[str]
+) -> Iterator[pa.RecordBatch]:
     from metastore.acid.orc_files import read_original
 
-    return read_original(Original(*file), arrow, zone, columns=columns)
+    return read_original(Original(*file), arrow, zone, columns=columns, shielded=shielded)

@@ -10,12 +10,12 @@ Each writing call is one transaction of its own, unless the table comes from `tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from metastore.client import connect
 from metastore.idl import CompactionRequest, CompactionType, DataOperationType, LockType, ShowCompactRequest
@@ -153,19 +153,16 @@ class AcidTable:
 
         def run(work: SparkTransaction, info: AcidTableInfo) -> int:
             values = set_columns(info, set or {}, self._alias, lambda name: default(self._spark, info, work.constraints(info), name))
-            with self._matched(work, info, condition, DataOperationType.UPDATE) as (rows, statement):
+            new = [(values[name] if name in values else field(self._alias, name)).alias(name) for name in info.schema.names]
+            with self._matched(work, info, condition, new, DataOperationType.UPDATE) as (rows, number):
                 check_kept(work, info, rows, wholly_set(info, set or {}, self._alias))
-                given = rows.select(
-                    *((values[name] if name in values else field(self._alias, name)).alias(name) for name in info.schema.names),
-                    row_id_name(info),  # beside which Spark refuses an aggregate, which would make one row of all
-                )
-                changed = given.select(
+                changed = rows.select(
                     *(
-                        stored(info, name, value, given.schema[name].dataType) if name in values else value
+                        stored(info, name, value, rows.schema[name].dataType) if name in values else value
                         for name, value in zip(info.schema.names, quoted(info.schema.names), strict=True)
                     )
                 )
-                return _replace(work, info, rows, changed, DataOperationType.UPDATE, statement)
+                return _replace(work, info, rows, changed, DataOperationType.UPDATE, number)
 
         return self._run(run)
 
@@ -173,8 +170,8 @@ class AcidTable:
         """Remove the rows that fulfil a condition (None: all); return how many there were. CanNotChange."""
 
         def run(work: SparkTransaction, info: AcidTableInfo) -> int:
-            with self._matched(work, info, condition, DataOperationType.DELETE) as (rows, statement):
-                return _replace(work, info, rows, None, DataOperationType.DELETE, statement)
+            with self._matched(work, info, condition, [], DataOperationType.DELETE) as (rows, number):
+                return _replace(work, info, rows, None, DataOperationType.DELETE, number)
 
         return self._run(run)
 
@@ -184,17 +181,21 @@ class AcidTable:
 
     @contextmanager
     def _matched(
-        self, work: SparkTransaction, info: AcidTableInfo, condition: Expression | None, operation: int
+        self, work: SparkTransaction, info: AcidTableInfo, condition: Expression | None, new: Sequence[Column], operation: int
     ) -> Iterator[tuple[DataFrame, int]]:
-        """Lock the table and yield the rows to change with their ids, computed once, and the number of the statement."""
-        statement = writing.lock_to_change(work, info, operation)
+        """Lock the table and yield what is `new` in the rows to change, with their ids and folders, and the number of the statement.
+
+        It is computed once. Beside the ids Spark refuses an aggregate, which would make one row of all.
+        """
+        number = writing.lock_to_change(work, info, operation)
         rows = work.rows(info, row_id=True, folder=True).alias(self._alias)
         with judged_by_spark(self._spark, [condition]):
-            found = (rows if condition is None else rows.where(condition)).persist(StorageLevel.MEMORY_AND_DISK)
+            found = rows if condition is None else rows.where(condition)
+            changed = found.select(*new, row_id_name(info), FOLDER).persist(StorageLevel.MEMORY_AND_DISK)
             try:
-                yield found, statement
+                yield changed, number
             finally:
-                found.unpersist()
+                changed.unpersist()
 
     def _run(self, operation: Callable[[SparkTransaction, AcidTableInfo], T]) -> T:
         """Run an operation in the table's transaction, or in one of its own that is committed or aborted."""

@@ -47,10 +47,10 @@ def test_bounds() -> None:
     assert (footer.stripes, footer.is_proleptic) == ([2], False)
     kinds = [column.kind for column in footer.columns]
     assert (kinds[2], kinds[3] in TIMESTAMPS, kinds[5]) == (DATE, True, DATE)
-    assert footer.columns[1] == FooterColumn(kinds[1], 2, -5, 7)
-    assert footer.columns[2] == FooterColumn(DATE, 2, -2, 2)
-    assert footer.columns[3] == FooterColumn(kinds[3], 2, int(early.timestamp() * 1000), int(late.timestamp() * 1000))
-    assert footer.columns[5] == FooterColumn(DATE, 1, 1, 1)
+    assert footer.columns[1] == FooterColumn(kinds[1], 2, -5, 7, has_null=False)
+    assert footer.columns[2] == FooterColumn(DATE, 2, -2, 2, has_null=False)
+    assert footer.columns[3] == FooterColumn(kinds[3], 2, int(early.timestamp() * 1000), int(late.timestamp() * 1000), has_null=False)
+    assert footer.columns[5] == FooterColumn(DATE, 1, 1, 1, has_null=True)
     assert footer.columns[6].values == 1
 
 

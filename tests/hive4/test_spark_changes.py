@@ -56,3 +56,26 @@ def test_rows_go_to_the_partition_and_bucket_that_they_are_given(spark: SparkSes
     assert both.read() == want
     story.sql("DELETE FROM t WHERE p = 'x' AND b = 'f'")
     assert both.read() == [want[0], want[2]]
+
+
+def test_maps_with_null_keys(spark: SparkSession, story: Story) -> None:
+    story.sql(f"CREATE TABLE t (id int, m map<string,int>, n map<int,timestamp>, k int) {ACID}")
+    both = Both(spark, story, "t")
+    for number in (1, 2):
+        maps = f"map(cast(NULL AS string), 5, 'x', {number}), map(cast(NULL AS int), timestamp '1960-01-01 00:00:00.5')"
+        story.sql(f"INSERT INTO t SELECT {number}, {maps}, 0")
+    both.table.insert(spark.sql("select 3 id, map('y', 1) m, 0 k"))
+    assert both.read("id, k") == [("1", "0"), ("2", "0"), ("3", "0")]
+    before = sorted(story.sql("SELECT * FROM t"))
+    assert before[0][1] == '{null:5,"x":1}'
+    with both.table, pytest.raises(Exception, match="column m has maps with null keys"):
+        both.table.toDF().collect()
+    assert both.compact_by_spark("minor") == "compacted"
+    assert sorted(story.sql("SELECT * FROM t")) == before
+    assert both.table.delete("id = 1") == 1
+    assert both.compact_by_spark("major") == "compacted"
+    assert sorted(story.sql("SELECT * FROM t")) == before[1:]
+    story.sql("UPDATE t SET k = 1 WHERE id = 2")
+    assert both.table.update("id = 2", {"m": "map('z', 2)", "n": "null"}) == 1
+    assert both.compact_by_spark("major") == "compacted"
+    assert both.read("id, m['z'], k") == [("2", "2", "1"), ("3", "NULL", "0")]
