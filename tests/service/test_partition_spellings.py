@@ -36,9 +36,11 @@ from metastore.service import (
     write_statistics,
 )
 from metastore.service.add_partitions import append_partition_by_name
+from metastore.service.alter_table import alter_table
 from metastore.service.context import Call
 from metastore.service.drop_partitions import drop_partition_by_name, drop_partitions
 from metastore.service.names import TableName
+from metastore.service.tables import find_table
 from tests.support.catalog import add_partitions, call_of, make_table
 from tests.support.txns import begin_one
 
@@ -147,6 +149,9 @@ def test_locks_and_compactions_of_one_partition_meet_in_any_spelling(call: Call,
 
     assert [ask(STORED), ask(name), ask(OTHER)] == [LockState.ACQUIRED, LockState.WAITING, LockState.ACQUIRED]
     assert {each.partname for each in locks.show_locks(call, "default", "t", name)} == {STORED}
+    transactional = find_table(call, table)
+    transactional.parameters = {**transactional.parameters, "transactional": "true", "transactional_properties": "insert_only"}
+    alter_table(call, table, transactional)
     for spelled, accepted in ((STORED, True), (name, False)):
         request = CompactionRequest(dbname="default", tablename="t", partitionname=spelled, type=CompactionType.MAJOR)
         assert compactions.compact(call, request).accepted is accepted
