@@ -35,7 +35,7 @@ from metastore.rules.compactions import (
 )
 from metastore.rules.names import with_catalog
 from metastore.rules.partition_names import canonical_name
-from metastore.rules.table_kinds import is_transactional, table_label
+from metastore.rules.table_kinds import is_transactional, keeps_own_columns, table_label
 from metastore.service.clock import now_ms
 from metastore.service.context import Call
 from metastore.service.names import table_name
@@ -91,7 +91,7 @@ def _reason_against(call: Call, where: CompactedObject) -> str | None:
 
     def read(session: Session) -> str | None:
         table = tables.find(call.database, session, where.catalog, where.database, where.table or "")
-        if table is None:
+        if table is None or keeps_own_columns(table):  # tables such as Iceberg's are compacted by their engines
             return None
         if not is_transactional(table):
             if where.partition is not None and table.partitionKeys and not partitions.existing(session, table.id or 0, [where.partition]):

@@ -502,4 +502,6 @@ def test_what_can_not_be_compacted_is_refused_with_the_reason(call: Call) -> Non
     assert of_default("parted", "k=1").accepted
     assert of_default("whole").accepted
     assert of_default("missing").accepted, "as by Hive's server"
+    make_table(call, "lake", kind="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE", "table_type": "ICEBERG"})
+    assert of_default("lake").accepted, "its engine compacts it"
     assert of_default("plain_parts", "k=9").accepted, "so of a partition that is not there"
