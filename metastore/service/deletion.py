@@ -108,9 +108,8 @@ class Deletion:
         if not locations:
             return {}
         taken = self._taken or TakenAway(self._metastore.warehouse, self._metastore.journal, f"{now_ms():013d}-{secrets.token_hex(8)}")
-        had_data = taken.has_data
+        self._taken, had_data = taken, taken.has_data  # noted first: what a failure leaves half taken is put back
         errors = taken.take(locations, purge=purge, below=below, empties=empties)
-        self._taken = taken
         self._subjects.update(dict.fromkeys(locations, subject))
         if taken.has_data and not had_data:
             deletions.insert(session, taken.number)
