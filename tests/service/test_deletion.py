@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -207,6 +208,25 @@ def test_a_refused_change_leaves_all_data(refusing: Call, tmp_path: Path, drop: 
     Refuse.on = False
     DROPS[drop](refusing, name)
     assert tree(tmp_path / "warehouse") < before
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_truncation_that_fails_half_way_leaves_all_data(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failing: int
+) -> None:
+    """Its directories are renamed one by one and made again: one of them can not be made."""
+    name, before = filled(call, tmp_path)
+    real, calls = Warehouse.make, itertools.count(1)
+
+    def make(self: Warehouse, location: str) -> bool:
+        if next(calls) == failing:
+            raise RuntimeError("the disk is gone")
+        return real(self, location)
+
+    monkeypatch.setattr(Warehouse, "make", make)
+    with pytest.raises(Exception, match="the disk is gone"):
+        truncate_table(call, name, None, None)
+    assert tree(tmp_path / "warehouse") == before
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["not done", "done"])

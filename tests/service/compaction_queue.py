@@ -1,0 +1,38 @@
+"""Requests to the queue of compactions of the database `db`, and its answers."""
+
+from metastore.idl import (
+    CompactionInfoStruct,
+    CompactionRequest,
+    CompactionResponse,
+    CompactionType,
+    ShowCompactRequest,
+    ShowCompactResponseElement,
+)
+from metastore.service import compaction_workers as workers
+from metastore.service import compactions
+from metastore.service.context import Call
+from metastore.service.names import TableName
+
+MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
+T = TableName("hive", "db", "t")
+
+
+def ask(call: Call, table: str = "t", partition: str | None = None, kind: int = MAJOR, **options: object) -> CompactionResponse:
+    return compactions.compact(
+        call,
+        CompactionRequest(dbname="db", tablename=table, partitionname=partition, type=kind, **options),  # type: ignore[arg-type]
+    )
+
+
+def shown(call: Call, **filters: object) -> list[ShowCompactResponseElement]:
+    return compactions.show(call, ShowCompactRequest(**filters))  # type: ignore[arg-type]
+
+
+def states(call: Call) -> dict[int, str]:
+    return {each.id: each.state for each in shown(call)}
+
+
+def take(call: Call, worker: str = "w1", pool: str | None = None) -> CompactionInfoStruct:
+    found = workers.find_next(call, worker, "4.0.1", pool)
+    assert found is not None
+    return found
