@@ -45,6 +45,10 @@ class NothingToCompact(Exception):
     """The directories are compacted as they are."""
 
 
+class NoPartition(Exception):
+    """An entry names a partitioned table as a whole, which was not there, or not partitioned, when it was queued."""
+
+
 @dataclass(frozen=True)
 class CompactionJob:
     """One entry of the queue with what it is about, at the moment at which its work begins."""
@@ -60,11 +64,13 @@ class CompactionJob:
 
 
 def prepare(work: SparkTransaction, entry: CompactionInfoStruct) -> CompactionJob:
-    """Look up what an entry is about. NoSuchObjectException for a table or partition that was dropped, NotTransactional."""
+    """Look up what an entry is about. NoSuchObjectException for a table or partition that was dropped, NotTransactional, NoPartition."""
     table = work.load(entry.dbname, entry.tablename)
     if entry.partitionname:
         partition = work.txn.call(lambda client: client.get_partition_by_name(table.database, table.name, entry.partitionname))
         folder = table.folder(partition)
+    elif table.table.partitionKeys:
+        raise NoPartition(f"{table.full_name} is partitioned: compact its partitions, each by its name")
     else:
         folder = Folder(table.location)
     seen = work.snapshot(table)

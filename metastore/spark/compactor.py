@@ -107,7 +107,7 @@ class Compactor:
         except compacting.NothingToCompact as error:
             work.txn.abort()
             return self._end(entry, client.mark_cleaned, "nothing to do", str(error))
-        except CanNotKeep as error:
+        except (CanNotKeep, compacting.NoPartition) as error:
             work.txn.abort()
             return self._end(entry, client.mark_refused, "refused", str(error))
         except Exception as error:  # noqa: BLE001  # see above

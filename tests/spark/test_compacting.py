@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metastore.client import Client
-from metastore.idl import FieldSchema
+from metastore.idl import CompactionRequest, CompactionType, FieldSchema
 from metastore.spark import AcidTable, compacting
 from metastore.spark.bucket_tasks import rewritten
 from metastore.spark.compactor import Compactor
@@ -159,3 +159,20 @@ def test_executors_without_what_it_takes(
 
 def _no_such_module(*_: object) -> None:
     raise ModuleNotFoundError("No module named 'metastore'")
+
+
+def test_an_entry_of_a_partitioned_table_as_a_whole_is_refused(
+    spark: SparkSession, server: Server, client: Client, make_table: TableMaker, request: pytest.FixtureRequest
+) -> None:
+    """It was queued before the table was made, when nobody knew."""
+    client.compact2(CompactionRequest(dbname="default", tablename=request.node.name, type=CompactionType.MAJOR))
+    table = make_table("id int", "k string")
+    name = f"default.{request.node.name}"
+    table.insert(spark.createDataFrame([(1, "a")], "id int, k string"))
+    outcome = Compactor(spark, server.uri).run_once()
+    assert outcome is not None
+    assert (outcome.state, outcome.detail) == (
+        "refused",
+        f"{name} is partitioned: compact its partitions, each by its name",
+    )
+    assert rows(table) == [(1, "a")]
