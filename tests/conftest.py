@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import fsspec
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -104,6 +106,35 @@ def database(database_url: str) -> Iterator[Database]:
     opened = Database(database_url)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[dict[str, Any]]:
+    """Options of fsspec's driver for one S3 server for all tests of a process."""
+    from tests.support.object_store import serving_s3
+
+    with serving_s3() as options:
+        yield options
+
+
+@pytest.fixture
+def s3_options(s3_server: dict[str, Any]) -> dict[str, Any]:
+    """The setting `filesystem_options` for the S3 server."""
+    return {"s3": s3_server}
+
+
+@pytest.fixture(scope="session")
+def bucket_names() -> Iterator[str]:
+    """Names that no bucket has yet."""
+    return (f"bucket{number}" for number in count())
+
+
+@pytest.fixture
+def bucket(s3_server: dict[str, Any], bucket_names: Iterator[str]) -> str:
+    """Name of an empty bucket."""
+    name = next(bucket_names)
+    fsspec.filesystem("s3", **s3_server).mkdir(name)
+    return name
 
 
 @pytest.fixture(scope="session")

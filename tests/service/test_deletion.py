@@ -31,7 +31,6 @@ from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.warehouse import Warehouse
 from tests.service.shared_directories import table_at
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
-from tests.warehouse.conftest import bucket, s3_options  # noqa: F401  # fixtures
 
 KEYS = [("k", "string")]
 
@@ -135,8 +134,8 @@ def test_a_database_is_made_again_while_it_is_dropped(call: Call, monkeypatch: p
 @pytest.mark.parametrize("drop", ["drop_table", "truncate_table"])
 def test_objects_that_come_while_those_of_a_table_are_deleted_stay(
     make_metastore: MetastoreMaker,
-    s3_options: dict[str, Any],  # noqa: F811  # the fixture
-    bucket: str,  # noqa: F811
+    s3_options: dict[str, Any],  # the fixture
+    bucket: str,
     monkeypatch: pytest.MonkeyPatch,
     drop: str,
 ) -> None:

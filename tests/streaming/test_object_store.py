@@ -19,16 +19,9 @@ from tests.support.servers import Server, serving
 
 
 @pytest.fixture(scope="module")
-def store() -> Iterator[dict[str, Any]]:
-    from moto.moto_server.threaded_moto_server import ThreadedMotoServer
-
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    options = {"endpoint_url": f"http://{host}:{port}", "key": "k", "secret": "s"}
-    fsspec.filesystem("s3", **options).mkdir("lake")
-    yield options
-    server.stop()
+def store(s3_server: dict[str, Any]) -> dict[str, Any]:
+    fsspec.filesystem("s3", **s3_server).mkdir("lake")
+    return s3_server
 
 
 @pytest.fixture(scope="module")

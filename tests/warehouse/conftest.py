@@ -1,4 +1,4 @@
-"""Warehouses on local files, in memory and on an S3 server that moto plays over HTTP."""
+"""Warehouses on local files, in memory and on an S3 server."""
 
 from __future__ import annotations
 
@@ -10,32 +10,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 
 from metastore.warehouse import Warehouse
 
 _NUMBERS = count()
-
-
-@pytest.fixture(scope="session")
-def s3_options() -> Iterator[dict[str, Any]]:
-    """Options of the setting `filesystem_options` for an S3 server of our own."""
-    from moto.moto_server.threaded_moto_server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield {"s3": {"endpoint_url": f"http://{host}:{port}", "key": "k", "secret": "s"}}
-    server.stop()
-
-
-@pytest.fixture
-def bucket(s3_options: dict[str, Any]) -> str:
-    """Name of an empty bucket."""
-    name = f"bucket{next(_NUMBERS)}"
-    fsspec.filesystem("s3", **s3_options["s3"]).mkdir(name)
-    return name
 
 
 @pytest.fixture
