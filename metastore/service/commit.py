@@ -1,6 +1,6 @@
 """Commits of transactions. The first to commit wins: of two that changed one object at the same time the later one is aborted.
 
-Source: Hive 4's CommitTxnFunction. `docs/transactions.md` has the order in which rows are locked.
+Source: Hive 4's CommitTxnFunction. `docs/transactions-inside.md` has the order in which rows are locked.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Give up transactions and locks whose owners have not been heard of, and remove the rows of transactions that nobody needs any more.
 
-Each function may run in several servers at once; none waits for a client. `docs/transactions.md` says what is kept and for how long.
+Each function may run in several servers at once; none waits for a client. `docs/transactions-inside.md` says what is kept and for how long.
 """
 
 from __future__ import annotations

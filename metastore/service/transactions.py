@@ -1,7 +1,7 @@
 """Transactions: open, keep alive, abort, show which are open. Their commit is in `service.commit`.
 
 What they write is noted by `service.locks` and `service.write_ids`. Sources: Hive 4's OpenTxnsFunction, AbortTxnsFunction.
-`docs/transactions.md` has the order in which rows are locked.
+`docs/transactions-inside.md` has the order in which rows are locked.
 """
 
 from __future__ import annotations
