@@ -162,6 +162,14 @@ class Config:
         "Where the groups of a user come from whose login tells none: `system` asks the operating system.",
         choices=("none", "system"),
     )
+    login_failures: int = _setting(
+        100,
+        "Wrong passwords that may come from one address (IPv6: from the first 64 bits of one) within `login_failures_period`, for whatever "
+        "users; then a worker checks no more from there, but for keys and users who logged in from there within a day. Logins that "
+        "succeed do not count. 0 sets no limit: where all clients come by the address of one proxy.",
+        minimum=0,
+    )
+    login_failures_period: float = _setting(600.0, "In which `login_failures` may come, and after which none counts.", unit="s", minimum=1)
     certificate_user: str = _setting(
         "cn",
         "Which name of a client's certificate is the user: the subject's common name, its whole distinguished name, "

@@ -11,6 +11,8 @@ import hmac
 import secrets
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 
 from metastore.errors import InvalidInput, NoSuchObject
 from metastore.service.context import Metastore
@@ -25,6 +27,10 @@ _N, _R, _P = 1 << 14, 8, 1
 """Of scrypt: 16 MiB and some 50 ms for each check."""
 _VERIFIED_SECONDS = 60.0
 _MAX_VERIFIED = 1000
+_NOBODY = "scrypt$AAAAAAAAAAAAAAAAAAAAAA==$"
+"""What a password is compared with of a user who has none: it fits none, and costs as much."""
+_hashing = ThreadPoolExecutor(thread_name_prefix="hashing")
+"""Computes hashes: the C library keeps what each thread that did so has once taken, and a worker has a thread for each client."""
 _secret = secrets.token_bytes(32)
 _verified: dict[bytes, float] = {}
 """When which password was found right: HTTP sends it with every request. By an HMAC of hash and password with a secret of this process."""
@@ -70,16 +76,20 @@ def revoke(database: Database, user: str, credential_id: int | None = None) -> i
     return removed
 
 
-def check(metastore: Metastore, user: str, password: str) -> Login | None:
-    """Return the login of a user whose password or key fits; None if none does."""
+def check(metastore: Metastore, user: str, password: str, costly: AbstractContextManager[None]) -> Login | None:
+    """Return the login of a user whose password or key fits; None if none does.
+
+    Within `costly` a hash is computed, once, for wrong, expired and unknown alike: the time that it takes shows nobody who is a user.
+    """
     found = metastore.database.read(lambda session: credentials.of_user(session, user))
     now = time.time()
-    fits = [each for each in found if (each.expires is None or each.expires > now) and _fits(each, password)]
-    if not fits:
-        if not any(each.kind == "password" for each in found):
-            _scrypt(password, b"\0" * 16)  # the time taken does not tell who is a user
-        return None
-    return Login(user, "users", groups=fits[0].groups, credential=fits[0].credential_id)
+    valid = [each for each in found if each.expires is None or each.expires > now]
+    hashed = _sha256(password)
+    fits = next((each for each in valid if each.kind == "key" and hmac.compare_digest(hashed, each.hash)), None)
+    if fits is None:
+        chosen = next((each for each in valid if each.kind == "password"), None)
+        fits = chosen if _fits(_NOBODY if chosen is None else chosen.hash, password, costly) else None
+    return None if fits is None else Login(user, "users", groups=fits.groups, credential=fits.credential_id)
 
 
 def is_valid(metastore: Metastore, credential_id: int) -> bool:
@@ -87,20 +97,25 @@ def is_valid(metastore: Metastore, credential_id: int) -> bool:
     return metastore.database.read(lambda session: credentials.is_valid(session, credential_id, int(time.time())))
 
 
-def _fits(credential: Credential, password: str) -> bool:
-    if credential.kind == "key":
-        return hmac.compare_digest(_sha256(password), credential.hash)
-    mark = hmac.digest(_secret, f"{credential.hash}\0{password}".encode(), "sha256")
-    now = time.monotonic()
-    if _verified.get(mark, 0.0) > now - _VERIFIED_SECONDS and mark in _verified:
+def _fits(stored: str, password: str, costly: AbstractContextManager[None]) -> bool:
+    mark = hmac.digest(_secret, f"{stored}\0{password}".encode(), "sha256")
+    if _is_verified(mark):
         return True
-    salt = base64.b64decode(credential.hash.split("$")[1])
-    if not hmac.compare_digest(_scrypt(password, salt), credential.hash):
-        return False
+    with costly:
+        if _is_verified(mark):  # by another who came with it meanwhile
+            return True
+        salt = base64.b64decode(stored.split("$")[1])
+        if not hmac.compare_digest(_hashing.submit(_scrypt, password, salt).result(), stored):
+            return False
     if len(_verified) >= _MAX_VERIFIED:
         _verified.clear()
-    _verified[mark] = now
+    _verified[mark] = time.monotonic()
     return True
+
+
+def _is_verified(mark: bytes) -> bool:
+    since = _verified.get(mark)
+    return since is not None and time.monotonic() - since < _VERIFIED_SECONDS
 
 
 def _sha256(key: str) -> str:

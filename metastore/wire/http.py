@@ -6,6 +6,7 @@ Sources: Hive's ThriftHiveMetaStoreClient and HmsThriftHttpServlet; the framing 
 from __future__ import annotations
 
 import base64
+import math
 import tempfile
 from collections.abc import Callable
 
@@ -16,7 +17,7 @@ from metastore.errors import MetastoreError
 from metastore.service.context import Client
 from metastore.service.identity import Login
 from metastore.wire.auth.authenticator import Authenticator, Peer
-from metastore.wire.auth.sasl import ClientRefused
+from metastore.wire.auth.sasl import ClientRefused, TooManyTries
 from metastore.wire.clients import Presence
 from metastore.wire.codec.limits import MAX_EARLY_BYTES
 from metastore.wire.console import LARGEST, LOGIN, ConsoleRequest, is_console
@@ -183,6 +184,8 @@ class HttpConversation:
             self._admit(headers)
         except ClientRefused as error:
             self._log.warning("request refused", client=self._peer.address, reason=str(error))
+            if isinstance(error, TooManyTries):
+                return HttpAnswer(429, str(error).encode(), headers=(("Retry-After", str(math.ceil(error.retry_after))),))
             return HttpAnswer(401, str(error).encode(), headers=self._challenges())
         except MetastoreError as error:
             return HttpAnswer(403, error.message.encode())

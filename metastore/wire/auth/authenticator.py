@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from metastore.service.identity import Login
 from metastore.wire.addresses import is_loopback
 from metastore.wire.auth.certificate import user_of
 from metastore.wire.auth.digest_md5 import DigestMd5Login, check_protection
-from metastore.wire.auth.passwords import Check, Passwords
+from metastore.wire.auth.passwords import Passwords, PasswordStore
 from metastore.wire.auth.plain import PlainLogin
 from metastore.wire.auth.sasl import ClientRefused, Mechanism
 
@@ -54,14 +55,15 @@ class Authenticator:
             raise ConfigError(wrong)
         if "certificate" in self.offered and not (config.tls_certificate and config.tls_client_ca):
             raise ConfigError("authentication by certificate needs tls_certificate and tls_client_ca")
-        checks: list[Check] = []
+        stores: list[PasswordStore] = []
         if "users" in self.offered:
-            checks.append(lambda user, password: users.check(metastore, user, password))
+            cores = os.cpu_count() or 1
+            stores.append(PasswordStore(lambda *tried: users.check(metastore, *tried), max(1, cores // (config.workers or cores))))
         if "ldap" in self.offered:
-            from metastore.wire.auth.ldap import Ldap
+            from metastore.wire.auth.ldap import AT_ONCE, Ldap
 
-            checks.append(Ldap(config).check)
-        self.passwords = Passwords(checks) if checks else None
+            stores.append(PasswordStore(Ldap(config).check, AT_ONCE))
+        self.passwords = Passwords(stores, config.login_failures, config.login_failures_period) if stores else None
         self._sasl: dict[str, Callable[[Peer], Mechanism]] = {}
         if self.passwords is not None:
             self._sasl["PLAIN"] = self._plain

@@ -9,6 +9,7 @@ import contextlib
 import queue
 import ssl
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from metastore import log
@@ -26,6 +27,8 @@ except ImportError as error:
 
 ldap3.set_config_parameter("POOLING_LOOP_TIMEOUT", 0)  # it sleeps so many seconds before it says that no server of a pool answers
 
+AT_ONCE = 16
+"""Passwords that the directory is asked about at one time."""
 TIMEOUT = 10
 """Seconds for connecting and for each answer."""
 MAX_POOLED = 5
@@ -55,17 +58,20 @@ class Ldap:
         self._servers = ldap3.ServerPool(servers, ldap3.FIRST, active=1, exhaust=60)
         self._search_connections: queue.LifoQueue[Any] = queue.LifoQueue(MAX_POOLED)
 
-    def check(self, user: str, password: str) -> Login | None:
-        """Return the login of a user whose password and groups fit, None if one does not. Raises ClientRefused where no server answers."""
+    def check(self, user: str, password: str, costly: AbstractContextManager[None]) -> Login | None:
+        """Return the login of a user whose password and groups fit, None if one does not. Raises ClientRefused where no server answers.
+
+        The directory is asked within `costly`.
+        """
         name = self._short_name(user)
         if name is None:
             return None
-        try:
-            found = self._searched(user, name, password) if self._config.ldap_bind_dn else self._tried(user, name, password)
-        except LDAPException as error:
-            log.get("metastore.login").error("no answer of LDAP", reason=str(error)[:500])
-            raise ClientRefused("The directory (LDAP) that knows this server's users gives no answer; its log says why") from error
-        return found
+        with costly:
+            try:
+                return self._searched(user, name, password) if self._config.ldap_bind_dn else self._tried(user, name, password)
+            except LDAPException as error:
+                log.get("metastore.login").error("no answer of LDAP", reason=str(error)[:500])
+                raise ClientRefused("The directory (LDAP) that knows this server's users gives no answer; its log says why") from error
 
     def _short_name(self, user: str) -> str | None:
         """Return the name of a user who wrote the domain or a distinguished name too; None for a domain that is not the setting's."""

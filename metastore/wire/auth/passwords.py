@@ -1,4 +1,8 @@
-"""Ask the stores of passwords one after the other, and let those wait who guess. It knows no store itself."""
+"""Ask the stores of passwords one after the other, and hold up those who guess. It knows no store itself.
+
+A wrong password delays the next try for the same user from the same site. Many, whatever users they name, close the site to all but users
+who logged in from there before (`failures`). What costs much, computing a hash or asking a directory, is done few times at once (`gate`).
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,42 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from metastore import log
 from metastore.service.identity import Login, folded
-from metastore.wire.auth.sasl import ClientRefused
+from metastore.wire.addresses import site_of
+from metastore.wire.auth.failures import MAX_REMEMBERED, Failures, Who
+from metastore.wire.auth.gate import Gate
+from metastore.wire.auth.sasl import ClientRefused, TooManyTries
 
-Check = Callable[[str, str], Login | None]
-"""From name and password to the login; None if they do not fit. It raises ClientRefused where it can not tell."""
+Check = Callable[[str, str, AbstractContextManager[None]], Login | None]
+"""From name and password to the login; None if they do not fit. What costs much it does within the context, which it enters at most once.
+
+It raises ClientRefused where it can not tell.
+"""
 MAX_DELAY = 8.0
 """Seconds that a login waits after many that failed."""
 FIRST_DELAY = 0.25
 FORGET_AFTER = 300.0
 """Seconds without a further failure after which earlier ones count no more."""
-MAX_REMEMBERED = 10_000
 MAX_WAITING = 8
-"""Logins of one user from one address that wait at one time once a password was wrong."""
-Who = tuple[str, str]
-"""An address, and what all spellings of a user's name have in common."""
+"""Logins of one user from one site that wait at one time once a password was wrong."""
+
+
+class PasswordStore(NamedTuple):
+    """What knows the passwords of some users."""
+
+    check: Check
+    at_once: int
+    """How many passwords are checked at one time."""
 
 
 @dataclass
 class _Turn:
-    """Whose turn it is among the logins of one user from one address."""
+    """Whose turn it is among the logins of one user from one site."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     waiting: int = 0
@@ -38,24 +54,34 @@ class _Turn:
 class Passwords:
     """Checks passwords for all connections of a process. Safe for threads."""
 
-    def __init__(self, checks: Sequence[Check], sleep: Callable[[float], None] = time.sleep) -> None:
-        self._checks = checks
+    def __init__(
+        self, stores: Sequence[PasswordStore], most_failures: int, period: float,
+        sleep: Callable[[float], None] = time.sleep, clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        """A site is closed after `most_failures` wrong passwords within `period` seconds; 0 closes none."""
+        self._stores = [(store.check, Gate(store.at_once)) for store in stores]
+        self._of_sites = Failures(most_failures, period, clock)
         self._sleep = sleep
+        self._clock = clock
         self._lock = threading.Lock()
         self._turns: dict[Who, _Turn] = {}
         self._failures: OrderedDict[Who, tuple[int, float]] = OrderedDict()
         """The number of failures in a row and the time of the last."""
 
     def check(self, user: str, password: str, host: str) -> Login:
-        """Return the login. Raises ClientRefused, with the same text for a wrong password as for an unknown user."""
+        """Return the login. Raises ClientRefused, with the same text for a wrong password as for an unknown user.
+
+        Raises TooManyTries, and checks nothing, after too many failures, and where too many wait.
+        """
         if not user or not password:  # an empty password is no login, though a directory may take it for an anonymous one
             raise ClientRefused("A login needs a name and a password")
-        who = (host, folded(user))
+        who = (site_of(host), folded(user))
         with self._turn(who):
             self._sleep(self._delay(who))
-            for check in self._checks:
-                login = check(user, password)
+            for check, gate in self._stores:
+                login = check(user, password, self._admission(gate, who))
                 if login is not None:
+                    self._of_sites.succeeded(who)
                     with self._lock:
                         self._failures.pop(who, None)
                     return login
@@ -64,12 +90,20 @@ class Passwords:
         raise ClientRefused(f"The password of {user[:300]} is wrong, or there is no such user")
 
     @contextmanager
+    def _admission(self, gate: Gate, who: Who) -> Iterator[None]:
+        """Let what costs much be done. Raises TooManyTries."""
+        self._of_sites.check(who)
+        with gate.passed(who[0]):
+            self._of_sites.check(who)  # of those that waited some may have failed meanwhile
+            yield
+
+    @contextmanager
     def _turn(self, who: Who) -> Iterator[None]:
-        """Let the tries for one user from one address go one after the other. Raises ClientRefused where many wait behind wrong ones."""
+        """Let the tries for one user from one site go one after the other. Raises TooManyTries where many wait behind wrong ones."""
         with self._lock:
             turn = self._turns.setdefault(who, _Turn())
             if turn.waiting >= MAX_WAITING and who in self._failures:
-                raise ClientRefused("Too many logins of this user wait after wrong passwords: try again in a minute")
+                raise TooManyTries("Too many logins of this user wait after wrong passwords: try again in a minute", 60)
             turn.waiting += 1
         try:
             with turn.lock:
@@ -83,14 +117,15 @@ class Passwords:
     def _delay(self, who: Who) -> float:
         with self._lock:
             number, last = self._failures.get(who, (0, 0.0))
-        if not number or time.monotonic() - last > FORGET_AFTER:
+        if not number or self._clock() - last > FORGET_AFTER:
             return 0.0
         return min(MAX_DELAY, FIRST_DELAY * 2.0 ** min(number - 1, 10))
 
     def _note_failure(self, who: Who) -> None:
+        self._of_sites.failed(who)
         with self._lock:
             number, last = self._failures.pop(who, (0, 0.0))
-            now = time.monotonic()
+            now = self._clock()
             self._failures[who] = (1 if now - last > FORGET_AFTER else number + 1, now)
             while len(self._failures) > MAX_REMEMBERED:
                 self._failures.popitem(last=False)

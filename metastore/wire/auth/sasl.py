@@ -15,6 +15,15 @@ class ClientRefused(Exception):
     """A login failed. The text is for the log and for the client: it names what is wrong and what to do, and never a secret."""
 
 
+class TooManyTries(ClientRefused):
+    """A login that was not tried, since too many were: the text says when to come again."""
+
+    def __init__(self, text: str, retry_after: float) -> None:
+        """`retry_after` is in seconds."""
+        super().__init__(text)
+        self.retry_after = retry_after
+
+
 class Layer(Protocol):
     """Protects what follows a login (auth-int, auth-conf)."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.support.slapd import ADMIN, PASSWORD, SUFFIX, Directory
 from tests.wire.auth.speaking import Speaker, logged_in
 
 pytestmark = pytest.mark.skipif(slapd.PROGRAM is None, reason="needs slapd (Debian's package slapd)")
+ANYTIME: AbstractContextManager[None] = nullcontext()
 BASE = {"ldap_base_dn": SUFFIX, "ldap_user_dn_pattern": f"uid=%s,ou=people,{SUFFIX}"}
 BY_GUID = {"ldap_base_dn": f"ou=people,{SUFFIX}", "ldap_group_base_dn": SUFFIX}
 SEARCHING = {**BASE, "ldap_bind_dn": ADMIN, "ldap_bind_password": PASSWORD}
@@ -33,10 +35,10 @@ def directory() -> Iterator[Directory]:
 def test_a_password_lets_in_with_the_groups_of_the_directory(directory: Directory, account: dict[str, str]) -> None:
     checked = Ldap(Config(ldap_url=(directory.url,), **account))  # type: ignore[arg-type]
     for _ in range(3):  # with pooled connections too
-        assert checked.check("ann", PASSWORD) == Login("ann", "ldap", groups=("analysts", "staff"))
-    assert checked.check("ann", "wrong") is None
-    assert checked.check("nobody", PASSWORD) is None
-    assert checked.check(f"uid=ann,ou=people,{SUFFIX}", PASSWORD) == Login("ann", "ldap", groups=("analysts", "staff"))
+        assert checked.check("ann", PASSWORD, ANYTIME) == Login("ann", "ldap", groups=("analysts", "staff"))
+    assert checked.check("ann", "wrong", ANYTIME) is None
+    assert checked.check("nobody", PASSWORD, ANYTIME) is None
+    assert checked.check(f"uid=ann,ou=people,{SUFFIX}", PASSWORD, ANYTIME) == Login("ann", "ldap", groups=("analysts", "staff"))
 
 
 UNREADABLE = {"ldap_user_dn_pattern": f"uid=%s,ou=people,{SUFFIX}", "ldap_user_search_filter": "(uid=nobody)"}
@@ -47,7 +49,7 @@ def test_one_entry_is_one_user_however_the_name_is_spelled(directory: Directory,
     """Else rules, owners and the waits of guesses could be got around by another spelling."""
     checked = Ldap(Config(ldap_url=(directory.url,), **account))  # type: ignore[arg-type]
     logins = [
-        checked.check(name, PASSWORD)
+        checked.check(name, PASSWORD, ANYTIME)
         for name in ("ann", "ANN", "Ann ", " ann", "\N{FULLWIDTH LATIN SMALL LETTER A}nn", f"UID=ANN,ou=people,{SUFFIX}")
     ]
     assert {login.user for login in logins if login is not None} == {"ann"}
@@ -57,11 +59,11 @@ def test_one_entry_is_one_user_however_the_name_is_spelled(directory: Directory,
 @pytest.mark.parametrize("account", [BASE, SEARCHING])
 def test_a_name_is_a_name_and_no_part_of_a_search(directory: Directory, account: dict[str, str]) -> None:
     checked = Ldap(Config(ldap_url=(directory.url,), **account))  # type: ignore[arg-type]
-    login = checked.check("o'hara, (jo)*", PASSWORD)
+    login = checked.check("o'hara, (jo)*", PASSWORD, ANYTIME)
     assert login is not None
     assert login.groups == ()
     for name in ("*", "an*", "ann)(uid=*", "ann,ou=people", "\\61nn", "ann@elsewhere", f"uid=ann,ou=guests,{SUFFIX}"):
-        assert checked.check(name, PASSWORD) is None
+        assert checked.check(name, PASSWORD, ANYTIME) is None
 
 
 @pytest.mark.parametrize(
@@ -81,16 +83,16 @@ def test_a_name_is_a_name_and_no_part_of_a_search(directory: Directory, account:
 @pytest.mark.parametrize("account", [BASE, SEARCHING])
 def test_filters_let_in_whom_they_name(directory: Directory, account: dict[str, str], settings: dict[str, Any], admitted: set[str]) -> None:
     checked = Ldap(Config(ldap_url=(directory.url,), **account, **settings))
-    assert {name for name in ("ann", "bob") if checked.check(name, PASSWORD) is not None} == admitted
+    assert {name for name in ("ann", "bob") if checked.check(name, PASSWORD, ANYTIME) is not None} == admitted
 
 
 @pytest.mark.parametrize("account", [BASE, SEARCHING])
 def test_connections_are_encrypted_and_the_directory_must_prove_itself(directory: Directory, account: dict[str, str]) -> None:
     for settings in ({"ldap_url": (directory.secure_url,)}, {"ldap_url": (directory.url,), "ldap_start_tls": True}):
         trusting = Ldap(Config(ldap_ca=str(directory.ca), **account, **settings))  # type: ignore[arg-type]
-        assert trusting.check("ann", PASSWORD) is not None
+        assert trusting.check("ann", PASSWORD, ANYTIME) is not None
         with pytest.raises(ClientRefused, match="gives no answer"):
-            Ldap(Config(**account, **settings)).check("ann", PASSWORD)  # type: ignore[arg-type]
+            Ldap(Config(**account, **settings)).check("ann", PASSWORD, ANYTIME)  # type: ignore[arg-type]
 
 
 def test_a_directory_that_is_down_is_no_wrong_password(directory: Directory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,10 +100,10 @@ def test_a_directory_that_is_down_is_no_wrong_password(directory: Directory, mon
     monkeypatch.setattr("ldap3.core.pooling.sleep", slept.append)
     down = "ldap://127.0.0.1:1"
     with pytest.raises(ClientRefused, match="gives no answer"):
-        Ldap(Config(ldap_url=(down,), **BASE)).check("ann", PASSWORD)  # type: ignore[arg-type]
-    assert Ldap(Config(ldap_url=(down, directory.url), **BASE)).check("ann", PASSWORD) is not None, "the next server answers"  # type: ignore[arg-type]
+        Ldap(Config(ldap_url=(down,), **BASE)).check("ann", PASSWORD, ANYTIME)  # type: ignore[arg-type]
+    assert Ldap(Config(ldap_url=(down, directory.url), **BASE)).check("ann", PASSWORD, ANYTIME) is not None, "the next server answers"  # type: ignore[arg-type]
     with pytest.raises(ClientRefused, match="gives no answer"):
-        Ldap(Config(ldap_url=(directory.url,), **{**SEARCHING, "ldap_bind_password": "x"})).check("ann", PASSWORD)  # type: ignore[arg-type]
+        Ldap(Config(ldap_url=(directory.url,), **{**SEARCHING, "ldap_bind_password": "x"})).check("ann", PASSWORD, ANYTIME)  # type: ignore[arg-type]
     assert not any(slept), "who logs in does not wait for what is known"
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
+from contextlib import AbstractContextManager
 
 import pytest
 from hypothesis import given
@@ -13,18 +15,30 @@ from hypothesis import strategies as st
 
 from metastore.service.identity import Login
 from metastore.wire.auth import passwords
-from metastore.wire.auth.passwords import Passwords
+from metastore.wire.auth.passwords import Check, Passwords, PasswordStore
 from metastore.wire.auth.plain import PlainLogin
 from metastore.wire.auth.sasl import ClientRefused, LoginDone
 
 
-def right(user: str, password: str) -> Login | None:
-    return Login(user, "users") if password == "right" else None
+def right(user: str, password: str, costly: AbstractContextManager[None]) -> Login | None:
+    with costly:
+        return Login(user, "users") if password == "right" else None
+
+
+def made(
+    check: Check = right,
+    sleep: Callable[[float], None] = lambda _: None,
+    *,
+    at_once: int = 100,
+    most: int = 0,
+    clock: Callable[[], float] = lambda: 0.0,
+) -> Passwords:
+    return Passwords([PasswordStore(check, at_once)], most, 600.0, sleep, clock)
 
 
 def test_who_guesses_waits_longer_and_longer_and_nobody_else_does() -> None:
     waits: list[float] = []
-    checked = Passwords([right], waits.append)
+    checked = made(sleep=waits.append)
     for _ in range(8):
         with pytest.raises(ClientRefused, match="wrong, or there is no such user"):
             checked.check("ann", "guess", "10.0.0.1")
@@ -40,7 +54,7 @@ def test_who_guesses_waits_longer_and_longer_and_nobody_else_does() -> None:
 
 def test_other_spellings_of_a_name_are_guesses_of_one() -> None:
     waits: list[float] = []
-    checked = Passwords([right], waits.append)
+    checked = made(sleep=waits.append)
     for name in ("ann", "ANN", " ann ", "\N{FULLWIDTH LATIN SMALL LETTER A}nn"):
         with pytest.raises(ClientRefused):
             checked.check(name, "guess", "10.0.0.1")
@@ -56,7 +70,7 @@ def test_guesses_at_once_go_one_after_the_other_and_few_wait() -> None:
         waits.append(seconds)
         assert may_go.wait(30)
 
-    checked = Passwords([right], wait)
+    checked = made(sleep=wait)
     checked._note_failure(("10.0.0.1", "ann"))
     with ThreadPoolExecutor(30) as pool:
         tries = {pool.submit(checked.check, "ann", "guess", "10.0.0.1") for _ in range(30)}
@@ -71,14 +85,14 @@ def test_guesses_at_once_go_one_after_the_other_and_few_wait() -> None:
 
 
 def test_many_who_know_the_password_are_not_held_up() -> None:
-    checked = Passwords([right], lambda seconds: pytest.fail("waited") if seconds else None)
+    checked = made(sleep=lambda seconds: pytest.fail("waited") if seconds else None)
     with ThreadPoolExecutor(30) as pool:
         assert {each.user for each in pool.map(lambda _: checked.check("ann", "right", "10.0.0.1"), range(60))} == {"ann"}
 
 
 def test_guesses_of_many_names_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passwords, "MAX_REMEMBERED", 10)
-    checked = Passwords([right], lambda _: None)
+    checked = made()
     for number in range(50):
         with pytest.raises(ClientRefused):
             checked.check(f"user{number}", "guess", "10.0.0.1")
@@ -86,12 +100,12 @@ def test_guesses_of_many_names_are_not_remembered_without_end(monkeypatch: pytes
 
 
 def test_an_empty_password_asks_nobody() -> None:
-    def anonymous(user: str, password: str) -> Login | None:
+    def anonymous(user: str, password: str, _costly: object) -> Login | None:
         raise AssertionError("asked")
 
     for user, password in (("ann", ""), ("", "x")):
         with pytest.raises(ClientRefused, match="a name and a password"):
-            Passwords([anonymous]).check(user, password, "10.0.0.1")
+            made(anonymous).check(user, password, "10.0.0.1")
 
 
 def act_for(login: Login, user: str) -> Login:

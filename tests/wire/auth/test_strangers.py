@@ -31,7 +31,7 @@ REFUSED = HALF_HEAD + b"Content-Length: 100\r\n\r\n"
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerThread]:
     monkeypatch.setattr(connection, "_HANDSHAKE", WAIT)
-    monkeypatch.setattr(users, "check", lambda _, user, password: Login(user, "users") if password == "right" else None)
+    monkeypatch.setattr(users, "check", lambda _, user, password, _costly: Login(user, "users") if password == "right" else None)
     stub = Stub()
     stub.config = Config(authentication=("users",))
     with ServerThread(WireSettings(port=0, park_after=0.05), cast(Metastore, stub), HANDLERS) as started:
