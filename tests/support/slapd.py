@@ -43,8 +43,8 @@ access to * by users read by * none
 
 @dataclass(frozen=True)
 class Directory:
-    """A directory that answers. People: ann (analysts, staff), bob (staff), "o'hara, (jo)*" (no group), and a guest
-    whose entry is called ann too; all have the same password.
+    """A directory that answers. People: ann (analysts, staff), bob (staff), "o'hara, (jo)*" (no group), a guest whose entry is called
+    ann too, and carl, whose entry has the common name root; a device of that name, which is nobody's. All have the same password.
     """
 
     url: str
@@ -96,12 +96,14 @@ def _fill(url: str) -> None:
                 raise
             time.sleep(0.05)
     connection.add(SUFFIX, ["dcObject", "organization"], {"o": "Example", "dc": "example"})
-    for unit in ("people", "groups", "guests"):
+    for unit in ("people", "groups", "guests", "devices", "staff"):
         connection.add(f"ou={unit},{SUFFIX}", "organizationalUnit")
     people = {name: f"uid={ldap3.utils.dn.escape_rdn(name)},ou=people,{SUFFIX}" for name in ("ann", "bob", "o'hara, (jo)*")}
     for name, dn in people.items():
         connection.add(dn, "inetOrgPerson", {"uid": name, "cn": name, "sn": name, "userPassword": PASSWORD})
     connection.add(f"uid=ann,ou=guests,{SUFFIX}", "inetOrgPerson", {"uid": "guest", "cn": "ann", "sn": "ann", "userPassword": PASSWORD})
+    connection.add(f"cn=root,ou=staff,{SUFFIX}", "inetOrgPerson", {"uid": "carl", "cn": "root", "sn": "carl", "userPassword": PASSWORD})
+    connection.add(f"cn=root,ou=devices,{SUFFIX}", ["device", "simpleSecurityObject"], {"cn": "root", "userPassword": PASSWORD})
     for name, members in {"analysts": ["ann"], "staff": ["ann", "bob"]}.items():
         connection.add(f"cn={name},ou=groups,{SUFFIX}", "groupOfNames", {"member": [people[each] for each in members]})
     connection.unbind()

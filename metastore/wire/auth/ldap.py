@@ -22,6 +22,8 @@ try:
     from ldap3.core.exceptions import LDAPException, LDAPInvalidCredentialsResult, LDAPInvalidDNSyntaxResult, LDAPNoSuchObjectResult
     from ldap3.utils.conv import escape_filter_chars
     from ldap3.utils.dn import escape_rdn
+
+    from metastore.wire.auth.ldap_names import first_value, is_dn, lies_below, name_in_pattern
 except ImportError as error:
     raise ConfigError("authentication by ldap needs a library: pip install 'metastore[ldap]'") from error
 
@@ -75,23 +77,24 @@ class Ldap:
 
     def _short_name(self, user: str) -> str | None:
         """Return the name of a user who wrote the domain or a distinguished name too; None for a domain that is not the setting's."""
+        if is_dn(user):
+            return first_value(user)[1]
         name, _, domain = user.partition("@")
-        if domain:
-            return name if domain.lower() == self._config.ldap_domain.lower() else None
-        return _first_part(user)
+        return name if not domain or domain.lower() == self._config.ldap_domain.lower() else None
 
     def _searched(self, user: str, name: str, password: str) -> Login | None:
         """Return the login of a user whom the account of the settings finds, None if the password or a filter does not fit."""
         with self._search_connection() as connection:
-            entry = self._find(connection, name)
-            login = None if entry is None else self._admitted(connection, entry, user)
-        if entry is None or login is None:
-            return None
-        bound = self._bound(entry.dn, password)
+            entry = self._entry_below_bases(connection, user) if is_dn(user) else self._find(connection, name)
+        # An unknown user is tried too: the time that it takes shows nobody who is one.
+        bound = self._bound(f"{self._config.ldap_guid_key}={escape_rdn(name)},{self._bases()[0]}" if entry is None else entry.dn, password)
         if bound is None:
             return None
         bound.unbind()
-        return login
+        if entry is None:
+            return None
+        with self._search_connection() as connection:
+            return self._admitted(connection, entry)
 
     def _tried(self, user: str, name: str, password: str) -> Login | None:
         """Return the login of a user who binds by one of the names of the settings, None if the password or a filter does not fit."""
@@ -99,8 +102,8 @@ class Ldap:
             connection = self._bound(principal, password)
             if connection is not None:
                 try:
-                    entry = self._find(connection, name) or LdapEntry(principal, folded(name))
-                    return self._admitted(connection, entry, user)
+                    entry = self._bound_entry(connection, principal, name)
+                    return None if entry is None else self._admitted(connection, entry)
                 finally:
                     connection.unbind()
         return None
@@ -108,12 +111,29 @@ class Ldap:
     def _principals(self, user: str) -> list[str]:
         """Return the names to try to bind as."""
         config = self._config
-        if "=" in user or "@" in user:
+        if is_dn(user) or "@" in user:
             return [user]
         if config.ldap_domain:
             return [f"{user}@{config.ldap_domain}"]
-        patterns = config.ldap_user_dn_pattern or f"{config.ldap_guid_key}=%s,{config.ldap_base_dn}"
-        return [pattern.replace("%s", escape_rdn(user)) for pattern in patterns.split(":")]
+        return [pattern.replace("%s", escape_rdn(user)) for pattern in self._patterns()]
+
+    def _bound_entry(self, connection: Any, principal: str, name: str) -> LdapEntry | None:
+        """Return the entry of whom a connection is bound as; None where the settings say of no such entry that it is a user's."""
+        if not is_dn(principal):
+            return self._find(connection, name) or LdapEntry(principal, folded(name))
+        named = next(filter(None, (name_in_pattern(principal, pattern) for pattern in self._patterns())), None)
+        if named is None:
+            return self._entry_below_bases(connection, principal)
+        return self._entry_at(connection, principal) or LdapEntry(principal, named)
+
+    def _patterns(self) -> list[str]:
+        config = self._config
+        default = f"{config.ldap_guid_key}=%s,{config.ldap_base_dn}" if config.ldap_base_dn else ""
+        return [each for each in (config.ldap_user_dn_pattern or default).split(":") if each]
+
+    def _bases(self) -> list[str]:
+        """Return below which entries users are searched."""
+        return _bases(self._config.ldap_user_dn_pattern) or [self._config.ldap_base_dn]
 
     def _bound(self, dn: str, password: str) -> Any:
         """Return a connection that is bound, None if the password is wrong. Raises LDAPException."""
@@ -152,23 +172,40 @@ class Ldap:
 
     def _find(self, connection: Any, name: str) -> LdapEntry | None:
         """Return the entry of a user, None if there is not exactly one."""
+        for base in self._bases():
+            found = _search(connection, base, self._query(escape_filter_chars(name)), (self._config.ldap_guid_key,)) if base else []
+            if len(found) == 1:
+                return self._entry(found[0], name) or LdapEntry(str(found[0]["dn"]), folded(name))
+        return None
+
+    def _entry_below_bases(self, connection: Any, dn: str) -> LdapEntry | None:
+        """Return the entry of a distinguished name if users are searched there, and the search finds it; else None."""
+        return self._entry_at(connection, dn) if any(lies_below(dn, base) for base in self._bases()) else None
+
+    def _entry_at(self, connection: Any, dn: str) -> LdapEntry | None:
+        """Return the user's entry of a distinguished name; None where the connection finds none, or one of several names."""
+        found = _search(connection, dn, self._query("*"), (self._config.ldap_guid_key,), scope=ldap3.BASE)
+        kind, value = first_value(dn)
+        return self._entry(found[0], value if kind == self._config.ldap_guid_key.lower() else "") if found else None
+
+    def _query(self, name: str) -> str:
+        """Return the filter of users of a name, which is written as in filters."""
         config = self._config
         query = (
             config.ldap_user_search_filter
             or f"(&(|(objectClass=person)(objectClass=user)(objectClass=inetOrgPerson))({config.ldap_guid_key}=%s))"
         )
-        for base in _bases(config.ldap_user_dn_pattern) or [config.ldap_base_dn]:
-            text = query.replace("{0}", "%s").replace("%s", escape_filter_chars(name))
-            found = _search(connection, base, text, (config.ldap_guid_key,)) if base else []
-            if len(found) == 1:
-                names = [str(each) for each in found[0]["attributes"].get(config.ldap_guid_key, ())]
-                own = next((each for each in names if folded(each) == folded(name)), names[0] if names else folded(name))
-                return LdapEntry(str(found[0]["dn"]), own)
-        return None
+        return query.replace("{0}", "%s").replace("%s", name)
 
-    def _admitted(self, connection: Any, entry: LdapEntry, user: str) -> Login | None:
+    def _entry(self, found: dict[str, Any], name: str) -> LdapEntry | None:
+        """Return an entry that was found with the one of its names that was meant, else its only one; None where it has neither."""
+        names = [str(each) for each in found["attributes"].get(self._config.ldap_guid_key, ())]
+        own = next((each for each in names if folded(each) == folded(name)), names[0] if len(names) == 1 else None)
+        return None if own is None else LdapEntry(str(found["dn"]), own)
+
+    def _admitted(self, connection: Any, entry: LdapEntry) -> Login | None:
         """Return the login of a user whom the filters let in, None for one whom they do not."""
-        groups = self._groups_admitted(connection, *entry) if _is_meant(user, entry.dn) else None
+        groups = self._groups_admitted(connection, *entry)
         return None if groups is None else Login(entry.name, "ldap", groups=groups)
 
     def _groups_admitted(self, connection: Any, dn: str, name: str) -> tuple[str, ...] | None:
@@ -192,19 +229,19 @@ class Ldap:
         config = self._config
         if config.ldap_user_membership_key:
             found = _search(connection, dn, "(objectClass=*)", (config.ldap_user_membership_key,), scope=ldap3.BASE)
-            return tuple(_first_part(group) for each in found for group in each["attributes"].get(config.ldap_user_membership_key, ()))
+            return tuple(first_value(group)[1] for each in found for group in each["attributes"].get(config.ldap_user_membership_key, ()))
         bases = _bases(config.ldap_group_dn_pattern) or [each for each in (config.ldap_group_base_dn or config.ldap_base_dn,) if each]
         member = config.ldap_group_membership_key
         query = config.ldap_group_search_filter or f"(&(objectClass={config.ldap_group_class_key})(|({member}={{0}})({member}={{1}})))"
         query = query.replace("{0}", escape_filter_chars(dn)).replace("{1}", escape_filter_chars(name))
-        return tuple(_first_part(str(each["dn"])) for base in bases for each in _search(connection, base, query, ()))
+        return tuple(first_value(str(each["dn"]))[1] for base in bases for each in _search(connection, base, query, ()))
 
 
 def _search(connection: Any, base: str, query: str, attributes: tuple[str, ...], scope: str = ldap3.SUBTREE) -> list[dict[str, Any]]:
     """Return the entries below `base` that fit. Raises LDAPException, but for a base that is not there."""
     try:
         _, _, found, _ = connection.search(base, query, scope, attributes=list(attributes) or ldap3.NO_ATTRIBUTES)
-    except LDAPNoSuchObjectResult:
+    except (LDAPNoSuchObjectResult, LDAPInvalidDNSyntaxResult):
         return []
     return [each for each in found or () if each.get("type") == "searchResEntry"]
 
@@ -212,16 +249,6 @@ def _search(connection: Any, base: str, query: str, attributes: tuple[str, ...],
 def _bases(patterns: str) -> list[str]:
     """Return where entries of patterns such as `uid=%s,ou=people,dc=example` lie, separated by colons."""
     return [pattern.partition(",")[2] for pattern in patterns.split(":") if "," in pattern]
-
-
-def _is_meant(user: str, dn: str) -> bool:
-    """Tell whether an entry is that of a user who wrote a distinguished name; one of another unit can have the same short name."""
-    return "=" not in user or _lower(user) == _lower(dn)
-
-
-def _first_part(dn: str) -> str:
-    """Return `sales` of `cn=sales,ou=groups,dc=example`."""
-    return dn.partition(",")[0].partition("=")[2] or dn
 
 
 def _lower(dn: str) -> str:

@@ -7,10 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metastore.config import Config, ConfigError
 from metastore.service.identity import Login
 from metastore.wire.auth.ldap import Ldap
+from metastore.wire.auth.ldap_names import canonical, first_value, lies_below, name_in_pattern
 from metastore.wire.auth.negotiation import BAD
 from metastore.wire.auth.sasl import ClientRefused
 from tests.support import slapd
@@ -64,6 +67,88 @@ def test_a_name_is_a_name_and_no_part_of_a_search(directory: Directory, account:
     assert login.groups == ()
     for name in ("*", "an*", "ann)(uid=*", "ann,ou=people", "\\61nn", "ann@elsewhere", f"uid=ann,ou=guests,{SUFFIX}"):
         assert checked.check(name, PASSWORD, ANYTIME) is None
+
+
+DEVICE = f"cn=root,ou=devices,{SUFFIX}"
+GUEST = f"uid=ann,ou=guests,{SUFFIX}"
+SPELLINGS = (DEVICE, DEVICE.replace(",", ", "), DEVICE.upper(), "cn=ro\\6ft,ou=devices," + SUFFIX, f"cn = root , ou=devices,{SUFFIX}")
+
+
+@pytest.mark.parametrize("more", [{}, {"ldap_user_search_filter": "(cn={0})"}, {"ldap_user_search_filter": "(|(uid={0})(cn={0}))"}])
+@pytest.mark.parametrize("account", [BASE, SEARCHING, BY_GUID, {"ldap_domain": "example.org"}])
+def test_an_entry_that_is_no_user_does_not_log_in(directory: Directory, account: dict[str, str], more: dict[str, str]) -> None:
+    """The directory takes its password; its first part is the name of an administrator."""
+    checked = Ldap(Config(ldap_url=(directory.url,), **account, **more))  # type: ignore[arg-type]
+    for name in (*SPELLINGS, ADMIN, f"cn=staff,ou=groups,{SUFFIX}", f"ou=people,{SUFFIX}", SUFFIX, "=", "a=b=,", "uid=ann", "uid=ann,"):
+        assert checked.check(name, PASSWORD, ANYTIME) is None, name
+
+
+@pytest.mark.parametrize(
+    ("account", "name", "user"),
+    [
+        # Below the bases, with a name that is not its first part: the entry's own name is the user's.
+        ({"ldap_base_dn": SUFFIX}, GUEST, "ann"),
+        ({"ldap_base_dn": SUFFIX, "ldap_guid_key": "cn"}, f"uid=bob,ou=people,{SUFFIX}", "bob"),
+        ({"ldap_base_dn": SUFFIX, "ldap_guid_key": "sn"}, f"uid=o'hara\\2C \\28jo\\29*,ou=people,{SUFFIX}", "o'hara, (jo)*"),
+        # A pattern by another attribute than that of names.
+        ({"ldap_user_dn_pattern": f"cn=%s,ou=staff,{SUFFIX}"}, "root", "carl"),
+        ({"ldap_user_dn_pattern": f"cn=%s,ou=staff,{SUFFIX}"}, f"cn=root,ou=staff,{SUFFIX}", "carl"),
+        ({"ldap_user_dn_pattern": f"cn=%s,ou=staff,{SUFFIX}:uid=%s,ou=people,{SUFFIX}"}, "ann", "ann"),
+        ({"ldap_user_dn_pattern": f"uid=%s,ou=people,{SUFFIX}:cn=%s,ou=staff,{SUFFIX}"}, "root", "carl"),
+    ],
+)
+def test_the_name_of_the_entry_decides_and_not_what_was_written(
+    directory: Directory, account: dict[str, str], name: str, user: str
+) -> None:
+    for settings in (account, {"ldap_base_dn": SUFFIX, **account, "ldap_bind_dn": ADMIN, "ldap_bind_password": PASSWORD}):
+        if "ldap_bind_dn" in settings and name == "root":
+            continue  # the account searches by names alone
+        login = Ldap(Config(ldap_url=(directory.url,), **settings)).check(name, PASSWORD, ANYTIME)  # type: ignore[arg-type]
+        assert login is not None
+        assert login.user == user
+
+
+def test_an_unknown_user_is_tried_as_a_wrong_password_is(directory: Directory, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    bound = Ldap._bound
+    monkeypatch.setattr(Ldap, "_bound", lambda self, dn, password: tried.append(dn) or bound(self, dn, password))  # type: ignore[func-returns-value]
+    checked = Ldap(Config(ldap_url=(directory.url,), ldap_user_filter=("ann",), **SEARCHING))  # type: ignore[arg-type]
+    for name in ("ann", "bob", "nobody", f"uid=nobody,ou=people,{SUFFIX}", DEVICE):
+        checked.check("ann", "wrong", ANYTIME)
+        tried.clear()
+        assert checked.check(name, "wrong", ANYTIME) is None
+        assert len(tried) == 1, name
+
+
+@pytest.mark.parametrize(
+    ("dn", "pattern", "name"),
+    [
+        ("uid=ann,ou=people,dc=x", "uid=%s,ou=people,dc=x", "ann"),
+        ("UID = Ann , OU=People,DC=X", "uid=%s,ou=people,dc=x", "ann"),
+        ("uid=a\\2cb,ou=people,dc=x", "uid=%s,ou=people,dc=x", "a,b"),
+        ("uid=a\\,b,ou=people,dc=x", "uid=%s,ou=people,dc=x", "a,b"),
+        ("cn=ann-corp,dc=x", "cn=%s-corp,dc=x", "ann"),
+        ("cn=ann,dc=x", "cn=%s-corp,dc=x", None),
+        ("cn=.x,dc=x", "cn=.%s,dc=x", "x"),
+        ("uid=ann,ou=guests,dc=x", "uid=%s,ou=people,dc=x", None),
+        ("uid=ann,ou=people,dc=x,dc=y", "uid=%s,ou=people,dc=x", None),
+        ("uid=ann,cn=a,ou=people,dc=x", "uid=%s,ou=people,dc=x", None),
+        ("uid=ann+ou=people,dc=x", "uid=%s,ou=people,dc=x", None),
+        ("cn=ann,ou=people,dc=x", "uid=%s,ou=people,dc=x", None),
+        ("uid=,ou=people,dc=x", "uid=%s,ou=people,dc=x", None),
+        ("uid=ann", "%s", None),
+        ("=", "=%s", None),
+    ],
+)
+def test_a_name_is_read_out_of_a_pattern(dn: str, pattern: str, name: str | None) -> None:
+    assert name_in_pattern(dn, pattern) == name
+
+
+@given(st.text("=,+\\\\;# abé0\\0%s", max_size=20), st.text("=,+\\\\ abé0%s", max_size=20))
+def test_any_text_is_a_name_or_none(dn: str, pattern: str) -> None:
+    name_in_pattern(dn, pattern)
+    assert canonical(dn) is None or first_value(dn)[0]
+    assert not lies_below(dn, dn)
 
 
 @pytest.mark.parametrize(
