@@ -159,6 +159,7 @@ def wire_settings(config: Config) -> WireSettings:
         max_message_size=config.max_message_size,
         max_container_size=config.max_container_size,
         idle_timeout=config.idle_timeout,
+        connection_lifetime=config.connection_lifetime,
         drain_timeout=config.drain_timeout,
         drain_notice=config.drain_notice,
         tls_certificate=Path(config.tls_certificate) if config.tls_certificate else None,

@@ -100,6 +100,8 @@ class Client:
 
     def _connected(self) -> ClientConnection:
         failures = []
+        if self._connection is not None and self._connection.has_ended():
+            self.close()  # after a long silence, or when the server asks for another login
         for place in () if self._connection is not None else self._places:
             try:
                 self._connection = place()

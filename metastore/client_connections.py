@@ -30,8 +30,26 @@ class ClientConnection(Protocol):
     def send(self, message: bytes) -> None:
         """Send a message. Raises OSError, over HTTP also for a refused request."""
 
+    def has_ended(self) -> bool:
+        """Tell whether the server has closed the connection since the last answer."""
+
     def close(self) -> None:
         """Close the connection."""
+
+
+def _has_ended(sock: socket.socket) -> bool:
+    """Tell whether a socket from which nothing is expected was closed by the other side. Bytes that come all the same end it too."""
+    timeout = sock.gettimeout()
+    sock.settimeout(0)
+    try:
+        sock.recv(1)
+    except (BlockingIOError, ssl.SSLWantReadError):
+        return False
+    except OSError:
+        return True
+    finally:
+        sock.settimeout(timeout)
+    return True
 
 
 class SocketConnection:
@@ -65,6 +83,10 @@ class SocketConnection:
     def send(self, message: bytes) -> None:
         """Send a message."""
         self._sock.sendall(message if self._wrap is None else self._wrap(message))
+
+    def has_ended(self) -> bool:
+        """Tell whether the server has closed the connection since the last answer."""
+        return not self.feed.pending and _has_ended(self._sock)
 
     def close(self) -> None:
         """Close the socket."""
@@ -102,6 +124,10 @@ class HttpConnection:
             kind = LoginError if answer.status == http.HTTPStatus.UNAUTHORIZED else ConnectionError
             raise kind(f"The server refuses the request with {answer.status}: {body[:1000].decode(errors='replace')}")
         self.feed = frame_feed(body)
+
+    def has_ended(self) -> bool:
+        """Tell whether the server has closed the connection since the last answer. Where it said so, the library has closed it too."""
+        return self._http.sock is not None and _has_ended(self._http.sock)
 
     def close(self) -> None:
         """Close the connection."""

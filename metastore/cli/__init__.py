@@ -4,6 +4,7 @@
     health       ask a server on this machine whether it is ready
     db           upgrade or show the schema of a database
     user         add, list and revoke the server's own users
+    tokens       list and revoke delegation tokens
     config       show every setting, its value and where it came from
     ls, show     look at databases, tables and partitions of any Hive metastore
     top, slow    watch what a server does: calls per second, waiting locks, calls that took long
@@ -37,6 +38,7 @@ from metastore.cli import (
     serve,
     show_config,
     slow,
+    tokens,
     top,
     txns,
     users,
@@ -72,6 +74,7 @@ app.command("serve")(serve.serve)
 app.command("health")(health.health)
 app.add_typer(db.app, name="db")
 app.add_typer(users.app, name="user")
+app.add_typer(tokens.app, name="tokens")
 app.command("config")(show_config.show_config)
 app.command("ls")(browse.ls)
 app.command("show")(browse.show)

@@ -93,9 +93,12 @@ def revoke(
     hive_site: HiveSite = None,
     assignments: Assignments = None,
 ) -> None:
-    """Remove a user's passwords and keys. A connection that they opened is refused its next call, at the latest after five seconds."""
+    """Remove a user's passwords and keys, or one of them, and all delegation tokens of the user, and those that the user got for others.
+
+    A connection that they opened is refused its next call, at the latest after five seconds.
+    """
     from metastore.service import users
 
     with opened(db, config, hive_site, assignments) as database:
-        number = users.revoke(database, name, credential_id)
-    typer.echo(f"revoked {number}")
+        revoked = users.revoke(database, name, credential_id)
+    typer.echo(f"revoked {revoked.credentials}" + (f", and {revoked.tokens} delegation tokens" if revoked.tokens else ""))

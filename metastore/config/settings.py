@@ -109,6 +109,13 @@ class Config:
         unit="s",
         minimum=1,
     )
+    connection_lifetime: float = _setting(
+        0.0,
+        "Closes a connection so long after its login, however busy, between two calls: its client logs in again, and who may not any more "
+        "stays out. 0 never does.",
+        unit="s",
+        minimum=0,
+    )
     drain_timeout: float = _setting(
         30.0,
         "How long calls that are under way may still take after SIGTERM.",

@@ -8,6 +8,7 @@ Hadoop's AbstractDelegationTokenSecretManager.
 from __future__ import annotations
 
 import hmac
+import math
 import secrets
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,15 +16,16 @@ from functools import lru_cache
 import structlog
 
 from metastore.config import Config
-from metastore.errors import InvalidInput, MetaError
+from metastore.errors import InvalidInput, MetaError, NoSuchObject
 from metastore.rules.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token
 from metastore.rules.kerberos_names import NameRules, parse_principal
+from metastore.service.authorization.contract import ADMINISTER, SERVER, Access, Who
 from metastore.service.clock import now_ms
 from metastore.service.context import Call, Metastore
 from metastore.service.identity import Login
 from metastore.service.proxy_users import may_act_for
-from metastore.store import delegation_tokens
-from metastore.store.database import Session
+from metastore.store import credentials, delegation_tokens
+from metastore.store.database import Database, Session
 from metastore.store.delegation_tokens import StoredToken
 
 log = structlog.get_logger()
@@ -57,15 +59,31 @@ def issue(call: Call, owner: str | None, renewer: str | None) -> str:
     if max(len(wanted), len(by)) > _LONGEST_NAME:
         raise MetaError(f"Owner and renewer of a delegation token have at most {_LONGEST_NAME} characters")
     now, config = now_ms(), call.config
-    last = now + int(config.delegation_token_max_lifetime * 1000)
-    # A token that the metastore itself is to renew, as Spark asks for, needs no renewing: Hive's server does it at each login.
-    until = last if by and by == _own_name(config) else min(last, now + int(config.delegation_token_renew_interval * 1000))
     real_user = login.real_user or login.user
-    stored = StoredToken(secrets.token_bytes(_PASSWORD_SIZE), wanted, by, "" if real_user == wanted else real_user, until, last)
-    identifier = Identifier(wanted, by, stored.real_user, now, last, secrets.randbits(31)).to_bytes()
-    call.database.write(lambda session: delegation_tokens.insert(session, identifier, stored))
-    log.info("delegation token issued", owner=wanted, renewer=by, real_user=stored.real_user, client=call.client.address)
-    return DelegationToken(identifier, stored.password).to_text()
+    on_behalf = "" if real_user == wanted else real_user
+
+    def work(session: Session) -> DelegationToken:
+        last = int(min(now + config.delegation_token_max_lifetime * 1000, _end_of(session, login)))
+        # A token that the metastore itself is to renew, as Spark asks for, needs no renewing: Hive's server does it at each login.
+        until = last if by and by == _own_name(config) else min(last, now + int(config.delegation_token_renew_interval * 1000))
+        stored = StoredToken(secrets.token_bytes(_PASSWORD_SIZE), wanted, by, on_behalf, until, last)
+        identifier = Identifier(wanted, by, on_behalf, now, last, secrets.randbits(31)).to_bytes()
+        delegation_tokens.insert(session, identifier, stored)
+        return DelegationToken(identifier, stored.password)
+
+    token = call.database.write(work)
+    log.info("delegation token issued", owner=wanted, renewer=by, real_user=on_behalf, client=call.client.address)
+    return token.to_text()
+
+
+def _end_of(session: Session, login: Login) -> float:
+    """Return until when a login's password or key is good, in milliseconds; nobody removes it before the session ends. MetaError."""
+    if login.credential is None:
+        return math.inf
+    found = credentials.hold(session, login.credential)
+    if found is None or (found[0] is not None and found[0] * 1000 <= now_ms()):
+        raise MetaError(f"The password or key of {login.real_user or login.user} was revoked or has expired; log in with another")
+    return math.inf if found[0] is None else found[0] * 1000
 
 
 def renew(call: Call, text: str | None) -> int:
@@ -91,22 +109,57 @@ def renew(call: Call, text: str | None) -> int:
 
 
 def cancel(call: Call, text: str | None) -> None:
-    """Remove a token, so that it lets nobody in any more; one that is gone is no error. MetaError but for its owner and renewer."""
+    """Remove a token, so that it lets nobody in any more; one that is gone is no error. MetaError but for its owner, renewer and admins."""
     login, token = call.client.login, _read(text)
     if login is None:
-        raise MetaError("Only its owner or renewer cancels a delegation token: log in")
+        raise MetaError("Only its owner, its renewer and admins cancel a delegation token: log in")
+    may_all = _administers(call)
 
     def work(session: Session) -> None:
         stored = delegation_tokens.find(session, token.identifier)
-        if stored is not None and login.user not in (stored.owner, stored.renewer, stored.real_user):
+        if stored is not None and not may_all and login.user not in (stored.owner, stored.renewer, stored.real_user):
             raise MetaError(
-                f"{login.user} can not cancel the delegation token of {stored.owner}: only its owner and its renewer can, "
+                f"{login.user} can not cancel the delegation token of {stored.owner}: only its owner, admins and its renewer can, "
                 f"{stored.renewer or 'which it has not'}"
             )
         delegation_tokens.delete(session, token.identifier)
 
     call.database.write(work)
     log.info("delegation token cancelled", user=login.user, client=call.client.address)
+
+
+def _administers(call: Call) -> bool:
+    """Tell whether the caller may do what concerns the server as a whole."""
+    authorizer = call.metastore.authorizer
+    if authorizer is None:
+        return call.client.user in call.config.admin_users
+    return authorizer.allowed(Who(call.client.user, tuple(call.client.groups)), (Access(ADMINISTER, SERVER),))[0] is True
+
+
+def revoke(database: Database, user: str, key: str | None = None) -> int:
+    """Remove the tokens of a user, and those that the user got for others, or one of them by the beginning of its key; return how many.
+
+    NoSuchObject where there is none, InvalidInput for a beginning of several.
+    """
+
+    def work(session: Session) -> int:
+        if key is None:
+            return delegation_tokens.delete_of_user(session, user)
+        keys = [each.key for each in delegation_tokens.of_users(session, user) if each.key.startswith(key)]
+        if len(keys) > 1:
+            raise InvalidInput(f"{len(keys)} delegation tokens of {user} begin with {key}: write more of it")
+        delegation_tokens.delete_many(session, keys)
+        return len(keys)
+
+    number = database.write(work)
+    if not number:
+        raise NoSuchObject(f"User {user} has no delegation token{f' {key}' if key is not None else ''}, and got none for others")
+    return number
+
+
+def is_there(metastore: Metastore, key: str) -> bool:
+    """Tell whether a token that let somebody in was neither cancelled nor removed after its end."""
+    return metastore.database.read(lambda session: delegation_tokens.is_there(session, key))
 
 
 def find_valid(metastore: Metastore, identifier: bytes) -> ValidToken:
@@ -118,7 +171,8 @@ def find_valid(metastore: Metastore, identifier: bytes) -> ValidToken:
         raise MetaError(
             f"The delegation token{_described(identifier)} has expired: let its renewer {stored.renewer} renew it, or get a new one"
         )
-    return ValidToken(stored.password, Login(stored.owner, MECHANISM, real_user=stored.real_user or None))
+    login = Login(stored.owner, MECHANISM, real_user=stored.real_user or None, token=delegation_tokens.key_of(identifier))
+    return ValidToken(stored.password, login)
 
 
 def delete_expired(metastore: Metastore, _: int | None = None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,13 @@ class Login:
     """The user's groups as the mechanism tells them; None if it tells none, and `group_mapping` decides."""
     credential: int | None = None
     """The key of the stored credential that let the client in; None where none is stored here."""
+    token: str | None = field(default=None, compare=False)
+    """The key of the stored delegation token that let the client in."""
+
+    @property
+    def can_be_revoked(self) -> bool:
+        """Whether what let the client in is stored here, and can be taken away."""
+        return self.credential is not None or self.token is not None
 
 
 def folded(name: str) -> str:

@@ -13,11 +13,12 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 from metastore.errors import InvalidInput, NoSuchObject
 from metastore.service.context import Metastore
 from metastore.service.identity import Login
-from metastore.store import credentials
+from metastore.store import credentials, delegation_tokens
 from metastore.store.credentials import Credential
 from metastore.store.database import Database, Session
 
@@ -36,11 +37,20 @@ _verified: dict[bytes, float] = {}
 """When which password was found right: HTTP sends it with every request. By an HMAC of hash and password with a secret of this process."""
 
 
+class Revoked(NamedTuple):
+    """What was taken from a user."""
+
+    credentials: int
+    tokens: int
+    """Delegation tokens of the user, and those that the user had got for others."""
+
+
 def add(
     database: Database, user: str, password: str | None, groups: Sequence[str] = (), expires: int | None = None, comment: str | None = None
 ) -> str | None:
     """Store a user's password in place of an earlier one, or make a key in addition to others, and return the key.
 
+    With an earlier password the user's delegation tokens go: somebody else may have got them by it.
     `expires` is in seconds since 1970. Raises InvalidInput for a short password or a name that no login can carry.
     """
     if not user or "\0" in user or ":" in user:
@@ -53,25 +63,27 @@ def add(
     new = Credential(0, user, kind, hashed, tuple(groups), comment, int(time.time()), expires)
 
     def work(session: Session) -> None:
-        if password is not None:
-            credentials.delete_of_user(session, user, password_only=True)
+        if password is not None and credentials.delete_of_user(session, user, password_only=True):
+            delegation_tokens.delete_of_user(session, user)
         credentials.insert(session, new)
 
     database.write(work)
     return key
 
 
-def revoke(database: Database, user: str, credential_id: int | None = None) -> int:
-    """Remove one password or key of a user, or all of them; return how many. Raises NoSuchObject if there is none."""
+def revoke(database: Database, user: str, credential_id: int | None = None) -> Revoked:
+    """Remove one password or key of a user, or all of them, and the user's delegation tokens. Raises NoSuchObject if there is none."""
 
-    def work(session: Session) -> int:
+    def work(session: Session) -> Revoked:
         if credential_id is None:
-            return credentials.delete_of_user(session, user)
-        owned = any(each.credential_id == credential_id for each in credentials.of_user(session, user))
-        return int(owned and credentials.delete(session, credential_id))
+            number = credentials.delete_of_user(session, user)
+        else:
+            owned = any(each.credential_id == credential_id for each in credentials.of_user(session, user))
+            number = int(owned and credentials.delete(session, credential_id))
+        return Revoked(number, delegation_tokens.delete_of_user(session, user) if number else 0)
 
     removed = database.write(work)
-    if not removed:
+    if not removed.credentials:
         raise NoSuchObject(f"User {user} has no password or key{f' {credential_id}' if credential_id is not None else ''}")
     return removed
 

@@ -19,6 +19,7 @@ ALL = sa.select(credentials).order_by(CREDENTIAL.user_name, CREDENTIAL.id)
 VALID = sa.select(CREDENTIAL.id).where(
     CREDENTIAL.id == sa.bindparam("key"), sa.or_(CREDENTIAL.expire_time.is_(None), CREDENTIAL.expire_time > sa.bindparam("now"))
 )
+HOLD = sa.select(CREDENTIAL.expire_time).where(CREDENTIAL.id == sa.bindparam("key")).with_for_update(read=True)
 DELETE = sa.delete(credentials).where(CREDENTIAL.id == sa.bindparam("key"))
 DELETE_OF_USER = sa.delete(credentials).where(CREDENTIAL.user_name == sa.bindparam("name"))
 DELETE_PASSWORD = sa.delete(credentials).where(CREDENTIAL.user_name == sa.bindparam("name"), CREDENTIAL.kind == constant("password"))
@@ -59,6 +60,12 @@ def everybody(session: Session) -> list[Credential]:
 def is_valid(session: Session, credential_id: int, now: int) -> bool:
     """Tell whether a password or key is there and has not expired."""
     return session.exists(VALID, key=credential_id, now=now)
+
+
+def hold(session: Session, credential_id: int) -> tuple[int | None] | None:
+    """Keep a password or key from being removed until the session ends; return when it expires, None if it is not there."""
+    row = session.row(HOLD, key=credential_id)
+    return None if row is None else (row[0],)
 
 
 def insert(session: Session, new: Credential) -> None:

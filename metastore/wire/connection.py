@@ -85,6 +85,8 @@ class Connection:
         self._log_in_by = math.inf if authenticator.anonymous else time.monotonic() + min(_HANDSHAKE, settings.idle_timeout)
         """When a client is cut off that has not logged in."""
         self._recheck_at = math.inf
+        self._ends_at = math.inf
+        """When the connection is closed, however busy: its client logs in again then."""
         self._state = threading.Lock()
         self._between_messages = True
         self._stopping = False
@@ -93,7 +95,7 @@ class Connection:
     @property
     def silent_until(self) -> float:
         """When the connection is to be closed if nothing comes."""
-        return min(self._log_in_by, time.monotonic() + self._settings.idle_timeout)
+        return min(self._log_in_by, self._ends_at, time.monotonic() + self._settings.idle_timeout)
 
     def _receive(self, size: int) -> bytes:
         waited = 0.0
@@ -130,10 +132,14 @@ class Connection:
 
     def _converse(self) -> bool:
         """Answer messages; return True when the client is silent, False when the connection is to end."""
-        while self._wait():
+        while not self._is_over() and self._wait():
             if not (self._speak or self._enter)():
                 return False
-        return not self._stopping
+        return not (self._stopping or self._is_over())
+
+    def _is_over(self) -> bool:
+        """Tell whether the connection is to be closed, so that its client logs in again."""
+        return time.monotonic() >= self._ends_at
 
     def _wait(self) -> bool:
         """Return whether bytes are here; False after `park_after` seconds of silence, or when stopping."""
@@ -225,6 +231,8 @@ class Connection:
 
     def _logged_in(self) -> None:
         self._log_in_by = math.inf
+        if self._settings.connection_lifetime:
+            self._ends_at = min(self._ends_at, time.monotonic() + self._settings.connection_lifetime)
 
     def _count(self, transport: str, mechanism: str) -> None:
         self._counted = (transport, mechanism)
@@ -234,7 +242,7 @@ class Connection:
     def _admit(self, login: Login) -> None:
         self._authenticator.admit(self._client, login)
         self._logged_in()
-        if login.credential is not None:
+        if login.can_be_revoked:
             self._recheck_at = time.monotonic() + _RECHECK
         self._log.info(
             "client logged in", client=self._client.address, user=login.user, mechanism=login.mechanism, real_user=login.real_user
@@ -297,7 +305,7 @@ class Connection:
         return not outcome.ends and self._go_on()
 
     def _check_again(self) -> None:
-        """Raise ClientRefused if the credential of the login was revoked or has expired."""
+        """Raise ClientRefused if what let the client in was revoked or has expired."""
         assert self._client.login is not None
         self._authenticator.check_again(self._client.login)
         self._recheck_at = time.monotonic() + _RECHECK

@@ -25,6 +25,8 @@ class WireSettings:
     """Elements of one list, set or map; none can have more than bytes are left in the message."""
     idle_timeout: float = 3600.0
     """A connection that is silent for longer is closed, between messages as well as within one."""
+    connection_lifetime: float = 0.0
+    """A connection whose client has logged in is closed after so long, between two messages; 0 keeps it."""
     park_after: float = 5.0
     """A connection that is silent for longer gives its thread back until it speaks again."""
     watchdog_timeout: float = 30.0

@@ -143,9 +143,11 @@ class Authenticator:
         logins.admit(self._config, client, login)
 
     def check_again(self, login: Login) -> None:
-        """Raise ClientRefused if the stored credential of a login was revoked or has expired."""
+        """Raise ClientRefused if the stored credential of a login was revoked or has expired, or its delegation token was cancelled."""
         if login.credential is not None and not users.is_valid(self._metastore, login.credential):
             raise ClientRefused(f"The password or key of {login.real_user or login.user} was revoked or has expired; log in with another")
+        if login.token is not None and not delegation_tokens.is_there(self._metastore, login.token):
+            raise ClientRefused(f"The delegation token of {login.user} was cancelled or has reached its end; get a new one")
 
     def login_missing(self) -> ClientRefused:
         """Return what is answered to a client that begins to call without a login."""
