@@ -168,6 +168,7 @@ def wire_settings(config: Config) -> WireSettings:
         audit_format=config.audit_format,
         slow_call_threshold=config.slow_call_threshold,
         tls_client_ca=Path(config.tls_client_ca) if config.tls_client_ca else None,
+        tls_client_crl=Path(config.tls_client_crl) if config.tls_client_crl else None,
         tls_required=config.tls_required,
         http_path=config.http_path,
     )

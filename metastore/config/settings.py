@@ -133,6 +133,11 @@ class Config:
     tls_client_ca: str | None = _setting(
         None, "PEM file of the authorities whose certificates are taken from clients; unset: none is asked for."
     )
+    tls_client_crl: str | None = _setting(
+        None,
+        "PEM file of the lists of revoked certificates (CRL) of the authorities in `tls_client_ca`. Clients of one whose list is missing "
+        "or out of date are refused. Unset: certificates count until they expire.",
+    )
     tls_required: bool = _setting(True, "With `tls_certificate`: refuses connections without TLS.")
     http_path: str = _setting(
         "/metastore",

@@ -87,6 +87,8 @@ class Connection:
         self._recheck_at = math.inf
         self._ends_at = math.inf
         """When the connection is closed, however busy: its client logs in again then."""
+        self._proved_by: tuple[Certificates, ssl.SSLContext] | None = None
+        """By which files the client's certificate was found good, where it is the login."""
         self._state = threading.Lock()
         self._between_messages = True
         self._stopping = False
@@ -139,7 +141,14 @@ class Connection:
 
     def _is_over(self) -> bool:
         """Tell whether the connection is to be closed, so that its client logs in again."""
-        return time.monotonic() >= self._ends_at
+        return time.monotonic() >= self._ends_at or self.was_proved_otherwise()
+
+    def was_proved_otherwise(self) -> bool:
+        """Tell whether the client logged in by a certificate, and the files have changed by which that was found good."""
+        if self._proved_by is None:
+            return False
+        tls, context = self._proved_by
+        return tls.recent_context() is not context
 
     def _wait(self) -> bool:
         """Return whether bytes are here; False after `park_after` seconds of silence, or when stopping."""
@@ -170,10 +179,13 @@ class Connection:
                 raise Malformed(f"The connection begins with {first!r}, not with TLS, which this port asks for; connect with TLS")
             return True
         self.sock.settimeout(min(self._settings.idle_timeout, _HANDSHAKE))
-        sock = tls.context().wrap_socket(self.sock, server_side=True)
+        context = tls.context()
+        sock = context.wrap_socket(self.sock, server_side=True)
         self.sock = sock
         sock.settimeout(self._wait_once)  # TLS goes on waiting at the end of the system's time
         self._peer = Peer(self._peer.address, encrypted=True, login=self._authenticator.certificate(sock.getpeercert()))
+        if self._peer.login is not None:
+            self._proved_by = (tls, context)
         return True
 
     def _enter(self) -> bool:

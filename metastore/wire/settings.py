@@ -41,6 +41,8 @@ class WireSettings:
     """The key may stand in the certificate's file; then it is not set."""
     tls_client_ca: Path | None = None
     """Whose certificates are taken from clients; None asks for none."""
+    tls_client_crl: Path | None = None
+    """Which of them were revoked; None looks for none."""
     tls_required: bool = True
     """With a certificate: whether a connection without TLS is refused."""
     http_path: str = "/metastore"

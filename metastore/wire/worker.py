@@ -223,7 +223,7 @@ class Worker:
             self._parked[connection] = connection.silent_until
         if now >= self._look_at:
             self._look_at = now + _TICK
-            for connection in [each for each, until in self._parked.items() if now >= until]:
+            for connection in [each for each, until in self._parked.items() if now >= until or each.was_proved_otherwise()]:
                 self._unpark(connection)
                 connection.close()
 

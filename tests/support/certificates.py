@@ -36,6 +36,17 @@ class Authority:
         )
         return built.add_extension(x509.SubjectAlternativeName(alternatives), critical=False) if alternatives else built
 
+    def revoke(self, file: Path, *revoked: Path, until: datetime | None = None) -> Path:
+        """Write a list of revoked certificates, which holds for a day or until a time that has passed."""
+        now = datetime.now(timezone.utc)
+        built = x509.CertificateRevocationListBuilder().issuer_name(self._name).last_update(now - timedelta(days=2))
+        built = built.next_update(until or now + timedelta(days=1))
+        for each in revoked:
+            number = x509.load_pem_x509_certificate(each.read_bytes()[each.read_bytes().index(b"-----BEGIN CERT") :]).serial_number
+            built = built.add_revoked_certificate(x509.RevokedCertificateBuilder().serial_number(number).revocation_date(now).build())
+        file.write_bytes(built.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+        return file
+
     def issue(self, name: str, *alternatives: x509.GeneralName, file: Path | None = None) -> Path:
         """Return a file with a certificate and its key. Without alternatives it is for a server on this machine."""
         key = ec.generate_private_key(ec.SECP256R1())

@@ -55,6 +55,8 @@ class Authenticator:
             raise ConfigError(wrong)
         if "certificate" in self.offered and not (config.tls_certificate and config.tls_client_ca):
             raise ConfigError("authentication by certificate needs tls_certificate and tls_client_ca")
+        if config.tls_client_crl and not config.tls_client_ca:
+            raise ConfigError("tls_client_crl lists revoked certificates of the authorities in tls_client_ca; set that, too")
         stores: list[PasswordStore] = []
         if "users" in self.offered:
             cores = os.cpu_count() or 1
