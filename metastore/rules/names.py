@@ -24,6 +24,7 @@ MAXIMUM_LENGTH = 256
 
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
 # Hive also lists the slash; here it never passes, for in a database's name it would name another directory.
+_DIRECTORY = re.compile(r"(?:[A-Za-z0-9_]|-\d+-)+")
 _SPECIAL = re.compile(r"[A-Za-z0-9_ \"#%&'()*+,\-.:;<=>?\[\]|{}$^!~@`]+")
 
 
@@ -64,6 +65,11 @@ def _allowed(special_characters: bool) -> str:
 def directory_name(table: str) -> str:
     """Return what a table's directory is called by default: what is no letter, digit or `_` stands as its number, `a-45-b` for `a-b`."""
     return table if _PLAIN.fullmatch(table) else "".join(each if each.isalnum() or each == "_" else f"-{ord(each)}-" for each in table)
+
+
+def is_directory_name(directory: str) -> bool:
+    """Tell whether a table of some name has a directory of this name by default; `a-5f3b` of a client that makes up names is none."""
+    return _DIRECTORY.fullmatch(directory) is not None
 
 
 def validate_catalog_name(name: str | None) -> None:

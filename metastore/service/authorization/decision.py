@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from metastore import log
 from metastore.errors import MetaError, NoSuchObject, PermissionDenied
 from metastore.service.authorization.contract import (
     ADMINISTER,
@@ -253,13 +254,29 @@ class Decision:
         return None
 
     def _locations(self, want: Want, facts: Facts | None) -> _Refused | None:
-        if (not want.locations and want.by_default is tuple) or self.is_admin:
+        if not want.locations and want.by_default is tuple:
+            return None
+        makes = CREATE in want.privileges
+        made = want.name if want.kind == DATABASE else None
+        if (is_admin := self.is_admin) and not (makes and (made is not None or want.kind == CATALOG)):
             return None
         name = (want.catalog, want.database, want.name if want.kind == TABLE else None)
-        present = facts.locations if facts is not None and want.kind == DATABASE and CREATE not in want.privileges else ()
-        for location in judged_locations(self.call, self.allowed, name, facts, want.locations, want.by_default(), present):
-            return _Refused("OBJECT OWNERSHIP", LOCATION, location)
+        present = facts.locations if facts is not None and want.kind == DATABASE and not makes else ()
+        ask = self._is_own if is_admin else self.allowed
+        for location in judged_locations(self.call, ask, name, facts, want.locations, want.by_default(), present, made):
+            if not is_admin:
+                return _Refused("OBJECT OWNERSHIP", LOCATION, location)
+            log.get("metastore.authorization").warning(
+                "an admin lays a table or database over another's",
+                user=self.who.user,
+                object=".".join(filter(None, (want.catalog, want.database, made))),
+                location=location,
+            )
         return None
+
+    def _is_own(self, asked: Sequence[Access]) -> list[bool]:
+        """Tell of each object whether it is the caller's own; an admin may use every place."""
+        return [each.kind == LOCATION or (each.owner is not None and each.owner.name == self.who.user) for each in asked]
 
     def sees_all_tables(self, catalog: str, database: str) -> bool:
         """Tell whether the caller is known to see all tables of a database, without a question about each."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from metastore.errors import MetastoreError
 from metastore.places import END, above, is_in, place_of
+from metastore.rules.names import directory_name, is_directory_name
 from metastore.service.authorization.contract import DATABASE, LOCATION, OWN, TABLE, USE, Access
 from metastore.service.context import Call
 from metastore.store import authorization, partitions, places
@@ -17,6 +18,8 @@ from metastore.store.database import Session
 
 Ask = Callable[[Sequence[Access]], Sequence[bool]]
 Name = tuple[str | None, str | None, str | None]
+DATABASE_ENDING = ".db"
+"""How the directories of databases end by default."""
 
 
 def judged_locations(
@@ -27,9 +30,11 @@ def judged_locations(
     locations: Sequence[str],
     by_default: Sequence[str] = (),
     present: Sequence[str] = (),
+    made: str | None = None,
 ) -> Iterator[str]:
     """Yield those of the locations that may not be used for a table, or for a database or catalog where the name has no table.
 
+    A table that is to be made has the name `made`, and `name` has no table.
     Where the table, a partition of it, or (`present`) the database lies already is free. What lies inside the table's directory, and
     those `by_default`, where the call puts what comes without a location, need no right to the place; yet nobody else may lie there.
     """
@@ -48,7 +53,7 @@ def judged_locations(
             outside = _of_partitions(call, table.key)
         if outside and place in outside:
             continue
-        if not call.database.read(lambda session, place=place: _may_use(session, ask, name, facts, table, place)):  # type: ignore[misc]  # bound now
+        if not call.database.read(lambda session, place=place: _may_use(session, ask, name, facts, made, place)):  # type: ignore[misc]  # bound now
             yield location
     if inside:
         base = own[0] if table is not None and own else (own or sorted(inside))[0].rpartition("/")[0]
@@ -75,11 +80,45 @@ def _place(call: Call, location: str, facts: Facts | None) -> str | None:
         return None
 
 
-def _may_use(session: Session, ask: Ask, name: Name, facts: Facts | None, table: OwnedTable | None, place: str) -> bool:
-    """Tell whether a place is in the directory of the table's database or allowed to the user, and nobody else's table lies around it."""
-    if not _is_home(session, name, facts, place) and not ask([Access(USE, LOCATION, location=place)])[0]:
+def _may_use(session: Session, ask: Ask, name: Name, facts: Facts | None, made: str | None, place: str) -> bool:
+    """Tell whether a place is in the directory of the table's database and nobody else's by its name, or allowed to the user; and whether
+    nobody else's table lies around it.
+    """
+    home = _home(session, name, facts, place)
+    if (home is None or not _is_free(name[2] or made, home, place)) and not any(ask(_rights(session, name, facts, home, place))):
         return False
-    return not _taken(session, ask, name, table, {place})
+    return not _taken(session, ask, name, facts.table if facts is not None and name[2] is not None else None, {place})
+
+
+def _first_part(home: str, place: str) -> str:
+    """Return the name of the directory in a database's directory in which a place lies, "" for the database's own."""
+    return place[len(home) + 1 :].partition("/")[0].lower()
+
+
+def _is_free(table: str | None, home: str, place: str) -> bool:
+    """Tell whether a table may lie at a place in its database's directory for its name alone.
+
+    Another table, or another database, may be meant to lie there, whether it is there or not: it lies at its own name by default.
+    """
+    first = _first_part(home, place)
+    if first.endswith(DATABASE_ENDING) or table is None:
+        return table is None and not first.endswith(DATABASE_ENDING)
+    return first == directory_name(table).lower() or (first != "" and not is_directory_name(first))
+
+
+def _rights(session: Session, name: Name, facts: Facts | None, home: str | None, place: str) -> list[Access]:
+    """Return the questions of which one has to be allowed where a place is not free.
+
+    The owner of the database decides about its tables, the owner of a table about the directory of its name; neither about databases.
+    """
+    rights = [Access(USE, LOCATION, location=place)]
+    first = _first_part(home, place) if home is not None else ""
+    if home is not None and facts is not None and not first.endswith(DATABASE_ENDING):
+        rights.append(Access(OWN, DATABASE, *name[:2], owner=facts.owner))
+        there = authorization.facts(session, name[0] or "", name[1] or "", first) if first else None
+        if there is not None and there.table is not None:
+            rights.append(Access(OWN, TABLE, *name[:2], first, owner=there.table.owner, key=there.table.key))
+    return rights
 
 
 def _taken(
@@ -135,14 +174,15 @@ def _by_default(session: Session, table: OwnedTable | None, wanted: Collection[s
     return {names[each] for each in there if each in names}
 
 
-def _is_home(session: Session, name: Name, facts: Facts | None, place: str) -> bool:
-    """Tell whether the innermost of the databases' directories that hold a place is that of the table's own database."""
+def _home(session: Session, name: Name, facts: Facts | None, place: str) -> str | None:
+    """Return the innermost of the databases' directories that hold a place if it is that of the table's own database, else None."""
     if facts is None:
-        return False
+        return None
     holding = authorization.databases_holding(session, place)
     inner: dict[str, set[tuple[str, str]]] = {}
     for catalog, database, *locations in holding:
         for each in map(place_of, locations):
             if each is not None and is_in(place, each):
                 inner.setdefault(each, set()).add((catalog, database))
-    return bool(inner) and name[:2] in inner[max(inner, key=len)]
+    innermost = max(inner, key=len, default=None)
+    return innermost if innermost is not None and name[:2] in inner[innermost] else None

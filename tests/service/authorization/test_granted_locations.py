@@ -53,7 +53,7 @@ def test_nothing_is_laid_over_the_files_of_another(root: Caller, as_user: As) ->
     for place in (orders, f"{orders}/inside", root.get_database("shop").locationUri):
         assert "DFS_URI" in refusal(bob.create_table, table("shop", "t", location=place))
     assert "DFS_URI" in refusal(bob.create_table, table("shop", "t", location=root.get_database("default").locationUri))
-    bob.create_table(table("shop", "mine", location=f"{orders}_of_bob"))
+    bob.create_table(table("shop", "orders_of_bob", location=f"{orders}_of_bob"))
     bob.create_table(table("shop", "also_mine", location=f"{orders}_of_bob/inside"))
 
 
