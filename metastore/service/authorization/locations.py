@@ -101,9 +101,9 @@ def _is_free(table: str | None, home: str, place: str) -> bool:
     Another table, or another database, may be meant to lie there, whether it is there or not: it lies at its own name by default.
     """
     first = _first_part(home, place)
-    if first.endswith(DATABASE_ENDING) or table is None:
-        return table is None and not first.endswith(DATABASE_ENDING)
-    return first == directory_name(table).lower() or (first != "" and not is_directory_name(first))
+    if first.endswith(DATABASE_ENDING):
+        return False
+    return table is None or first == directory_name(table).lower() or (first != "" and not is_directory_name(first))
 
 
 def _rights(session: Session, name: Name, facts: Facts | None, home: str | None, place: str) -> list[Access]:
