@@ -26,6 +26,10 @@ Check = Callable[[str, str, AbstractContextManager[None]], Login | None]
 
 It raises ClientRefused where it can not tell.
 """
+MAX_LENGTH = 4096
+"""Characters of a name or password."""
+_REMEMBERED_LENGTH = 300
+"""Characters of a name that are remembered: longer ones, of which 10,000 would be much, are guesses of one user."""
 MAX_DELAY = 8.0
 """Seconds that a login waits after many that failed."""
 FIRST_DELAY = 0.25
@@ -75,7 +79,9 @@ class Passwords:
         """
         if not user or not password:  # an empty password is no login, though a directory may take it for an anonymous one
             raise ClientRefused("A login needs a name and a password")
-        who = (site_of(host), folded(user))
+        if max(len(user), len(password)) > MAX_LENGTH:
+            raise ClientRefused(f"Name and password have at most {MAX_LENGTH} characters")
+        who = (site_of(host), folded(user)[:_REMEMBERED_LENGTH])
         with self._turn(who):
             self._sleep(self._delay(who))
             for check, gate in self._stores:

@@ -99,6 +99,24 @@ def test_guesses_of_many_names_are_not_remembered_without_end(monkeypatch: pytes
     assert len(checked._failures) == 10
 
 
+def test_little_is_remembered_of_long_names() -> None:
+    """Each letter of this name stands for eighteen."""
+    checked = made()
+    for number in range(3):
+        with pytest.raises(ClientRefused, match="wrong, or there is no such user"):
+            checked.check("\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 4000 + str(number), "guess", "10.0.0.1")
+    assert [len(name) for _, name in checked._failures] == [300]
+
+
+@pytest.mark.parametrize(("user", "password"), [("a" * 5000, "x"), ("ann", "x" * 5000)])
+def test_what_is_longer_than_any_password_asks_nobody(user: str, password: str) -> None:
+    def asked(_user: str, _password: str, _costly: object) -> Login | None:
+        raise AssertionError("asked")
+
+    with pytest.raises(ClientRefused, match="at most 4096 characters"):
+        made(asked).check(user, password, "10.0.0.1")
+
+
 def test_an_empty_password_asks_nobody() -> None:
     def anonymous(user: str, password: str, _costly: object) -> Login | None:
         raise AssertionError("asked")
