@@ -164,6 +164,7 @@ def wire_settings(config: Config) -> WireSettings:
         drain_notice=config.drain_notice,
         tls_certificate=Path(config.tls_certificate) if config.tls_certificate else None,
         tls_key=Path(config.tls_key) if config.tls_key else None,
+        log_calls=config.log_calls,
         audit_log=config.audit_log,
         audit_format=config.audit_format,
         slow_call_threshold=config.slow_call_threshold,
@@ -181,7 +182,9 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
     database or a listener does not fit.
     """
     from metastore.wire.server import Supervisor
+    from metastore.wire.signals import listen_alone
 
+    listen_alone()
     style = config.log_format if config.log_format != "auto" else "console" if sys.stderr.isatty() else "json"
     log.configure(config.log_level, style)
     for warning in (*config.warnings, *_warnings(config)):

@@ -1,8 +1,12 @@
-"""Set up structlog: one line per event, as JSON or for a terminal. This module never opens a file of its own choice."""
+"""Set up structlog: one line per event, as JSON or for a terminal. This module never opens a file of its own choice.
+
+Whether everything is logged, whatever the level is, stands in memory that forked processes share: one switch works for all of them.
+"""
 
 from __future__ import annotations
 
 import logging
+import mmap
 import sys
 import time
 from collections.abc import Callable
@@ -13,6 +17,8 @@ import orjson
 import structlog
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_everything = mmap.mmap(-1, 1)
+"""1 while every event is logged."""
 
 
 def configure(level: str = "info", style: str = "json", stream: BinaryIO | None = None) -> None:
@@ -47,7 +53,7 @@ def configure(level: str = "info", style: str = "json", stream: BinaryIO | None 
 
 
 class _Lines:
-    """Writes each line at once, in one piece unless the system takes only a part of it. Every call has a line: a buffer would cost more."""
+    """Writes each line at once, in one piece unless the system takes only a part of it. Many calls have one: a buffer would cost more."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._write: Callable[[bytes], int | None] = getattr(out, "raw", out).write
@@ -69,13 +75,21 @@ class _Lines:
     debug = info = warning = error = critical = exception = msg
 
 
-def _logger(level: int) -> Any:
-    """Return structlog's class of loggers that filter, with a shorter way for `info`: every call has a line of it."""
-    filtering: Any = structlog.make_filtering_bound_logger(level)
-    if level > logging.INFO:
-        return filtering
+def log_everything(on: bool) -> None:
+    """Log every event, in this process and in all that were forked from it or from which it was; or those of the level again."""
+    _everything[0] = on
 
-    class Logger(filtering):  # type: ignore[misc]  # structlog makes it as it runs
+
+def logs_everything() -> bool:
+    """Tell whether every event is logged, whatever the level is."""
+    return bool(_everything[0])
+
+
+def _logger(level: int) -> Any:
+    """Return structlog's class of loggers, with a shorter way for `info` and a switch for events below the level."""
+    whole: Any = structlog.make_filtering_bound_logger(logging.DEBUG)
+
+    class Logger(whole):  # type: ignore[misc]  # structlog makes it as it runs
         def info(self, event: str, **fields: Any) -> None:
             line: Any = {**self._context, **fields, "event": event}
             try:
@@ -85,11 +99,24 @@ def _logger(level: int) -> Any:
                 return
             self._logger.info(line)
 
+    for name, number in _LEVELS.items():
+        if number < level:
+            setattr(Logger, name, _silent(getattr(Logger, name)))
     return Logger
 
 
+def _silent(say: Callable[..., None]) -> Callable[..., None]:
+    """Return what says something only while everything is logged."""
+
+    def maybe(logger: Any, event: str, *args: Any, **fields: Any) -> None:
+        if _everything[0]:
+            say(logger, event, *args, **fields)
+
+    return maybe
+
+
 def _json(logger: Any, level: str, event: Any) -> bytes:
-    """Do what structlog's own processors do for a line, in half the time: every call has one."""
+    """Do what structlog's own processors do for a line, in half the time: many calls have one."""
     if "exc_info" in event:
         event = structlog.processors.format_exc_info(logger, level, event)
     event["level"] = level

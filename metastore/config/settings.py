@@ -822,7 +822,7 @@ class Config:
         "Log",
         _setting(
             "info",
-            "Least level that is logged.",
+            "Least level that is logged. SIGUSR2 to the server switches to everything, all calls too, and back.",
             choices=("debug", "info", "warning", "error"),
         ),
     )
@@ -830,6 +830,12 @@ class Config:
         "auto",
         "`json`, `console`, or `auto`: console on a terminal, JSON elsewhere.",
         choices=("auto", "json", "console"),
+    )
+    log_calls: str = _setting(
+        "changes",
+        "Calls that are logged, a line each: `changes`, those that change something and those that fail; `failures`, those that fail; "
+        "`all`, reads too.",
+        choices=("changes", "failures", "all"),
     )
 
     metrics_names: tuple[str, ...] = _group(

@@ -24,6 +24,7 @@ from sqlalchemy.sql import ClauseElement
 from metastore.errors import InvalidObject, MetaError
 from metastore.store.answer import Answer
 from metastore.store.caches import Caches
+from metastore.store.contact import Contact
 from metastore.store.drivers import DRIVERS
 from metastore.store.drivers.contract import (
     BrokenAtCommit,
@@ -38,7 +39,7 @@ from metastore.store.drivers.contract import (
     Unstorable,
     inserting,
 )
-from metastore.store.pool import Pool
+from metastore.store.pool import NoneIdle, Pool
 from metastore.store.work import KINDS, LOCK, here, kind_of
 
 T = TypeVar("T")
@@ -271,10 +272,10 @@ class Database:
         """How many statements of each kind this process has run."""
         self.caches = Caches()
         self.compiled = Compiled(self.driver.dialect)
-        self.pool = Pool(self.driver.connect, pool_size)
+        self.pool = Pool(self._connect, pool_size)
         self.ignoring = cache(self.driver.ignoring)
         """Returns an insert into all columns of a table that leaves rows with a known key alone."""
-        self._reached = False
+        self.contact = Contact(parsed.render_as_string())
 
     @contextmanager
     def told(self) -> Iterator[None]:
@@ -286,6 +287,10 @@ class Database:
             raise MetaError(
                 f"database {self.url.render_as_string()}: {reason}; see that it runs and that its user may make tables"
             ) from error
+
+    def _connect(self) -> Any:
+        with self.contact.noted():
+            return self.driver.connect()
 
     def close(self) -> None:
         """Close all idle connections."""
@@ -323,7 +328,6 @@ class Database:
                     connection = self.pool.take()
                 except Exception as error:
                     raise DatabaseUnreachable from error
-                self._reached = True
                 try:
                     return self._transaction(connection, work, begin) if begin else self._plain(connection, work)
                 except Exception as error:
@@ -338,7 +342,8 @@ class Database:
             except DatabaseUnreachable as error:
                 failed: Exception = error
                 failing_since = failing_since or time.monotonic()
-                ended = not self._reached or time.monotonic() - failing_since > self.patience
+                hopeless = isinstance(error.__cause__, NoneIdle) or not self.contact.was_made
+                ended = hopeless or time.monotonic() - failing_since > self.patience
             except Unavailable as error:
                 failed = error
                 breaks += 1

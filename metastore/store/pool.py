@@ -15,6 +15,10 @@ PATIENCE = 60.0
 """Seconds for which a thread waits for a connection when all are lent."""
 
 
+class NoneIdle(TimeoutError):
+    """No connection came back in time: the database may be well."""
+
+
 class _Waiter:
     """A thread that waits: for a connection, or, if it is served without one, for room to open one."""
 
@@ -59,7 +63,7 @@ class Pool:
         return len(self._waiters)
 
     def take(self) -> Any:
-        """Return a connection. Raises what opening one raises, TimeoutError when none comes back."""
+        """Return a connection. Raises what opening one raises, NoneIdle when none comes back."""
         if not self._waiters:
             with suppress(IndexError):
                 return self._idle.pop()
@@ -131,7 +135,7 @@ class Pool:
             with self._lock:
                 if not waiter.served.is_set():
                     self._waiters.remove(waiter)
-                    raise TimeoutError(f"all {self._size} connections were in use for {PATIENCE:.0f} s: raise database_pool_size")
+                    raise NoneIdle(f"all {self._size} connections were in use for {PATIENCE:.0f} s: raise database_pool_size")
         if waiter.connection is not None:
             return waiter.connection
         try:

@@ -25,7 +25,7 @@ from metastore.store.work import DatabaseWork, here
 from metastore.wire import audit, browsing, query_ids
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
-from metastore.wire.errors import failure, internal_error, unknown_method
+from metastore.wire.errors import failure, internal_error, reason, unknown_method
 from metastore.wire.large_replies import LargeReply, encoded
 from metastore.wire.methods import fb303
 from metastore.wire.methods.table import ALL, Handler
@@ -42,6 +42,11 @@ if TYPE_CHECKING:
 _CALLS = (TMessageType.CALL, TMessageType.ONEWAY)
 _MAX_LENGTH = 300
 """Of a method's name in the log; it comes from a client."""
+
+
+def _logged(method: str, log_calls: str) -> bool:
+    """Tell whether calls of a method that succeed are logged, by the setting `log_calls`."""
+    return log_calls == "all" or (log_calls == "changes" and audit.changes(method))
 
 
 @dataclass(slots=True)
@@ -61,6 +66,8 @@ class Outcome:
     """The object of the call, as the method's signature describes it."""
     result: str = "ok"
     """"ok", or what went wrong."""
+    reason: str = ""
+    """The text of the error, for the log."""
     refused: bool = False
     """Whether the caller lacks a privilege, or named what it may not see."""
     ends: bool = False
@@ -87,6 +94,8 @@ class Dispatcher:
         self._settings = settings
         self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, {**RULES, **browsing.RULES})
         self._audit = None if settings.audit_log is None else audit.Audit(settings.audit_log, settings.audit_format)
+        self._quiet = frozenset(name for name in (*self._methods, *browsing.QUERIES) if not _logged(name, settings.log_calls))
+        """Methods whose calls have no line in the log as long as they succeed."""
         self._log = log.get("metastore.call").bind()
 
     def choose(self, method: str, _kind: int) -> type[TPayload] | None:
@@ -144,7 +153,7 @@ class Dispatcher:
             value = step(call, outcome)
         except Exception as raised:  # noqa: BLE001  # `fail` knows what to make of it
             failed = raised
-            outcome.result = type(raised).__name__
+            outcome.result, outcome.reason = type(raised).__name__, reason(raised)
             fail(outcome, raised)
         if self._metastore.replica is not None and audit.changes(outcome.method):
             call.note_change()
@@ -224,22 +233,26 @@ class Dispatcher:
             return False
 
     def record(self, client: Client, outcome: Outcome) -> None:
-        """Count the call, and write the line of the log and that of the audit log."""
+        """Count the call, and write its line of the audit log and that of the log, where it has them."""
         client.calls += 1
         client.last_method, client.last_call, client.running = outcome.method, outcome.ended, ""
         seconds = outcome.ended - outcome.began
         self._counts.call(outcome.method, outcome.result, seconds, outcome.received, len(outcome.reply or b""))
-        more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
-        if outcome.query:
-            more["query"] = outcome.query
-        if outcome.trace:
-            more["trace"] = outcome.trace
+        request = ""
         if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
             result = "refused" if outcome.refused else outcome.result
-            more["request"] = self._audit.record(client, outcome.method, outcome.object, result, seconds, outcome.query)
+            request = self._audit.record(client, outcome.method, outcome.object, result, seconds, outcome.query)
+        if outcome.result != "ok" or outcome.method not in self._quiet or log.logs_everything():
+            self._log_call(client, outcome, seconds, request)
+
+    def _log_call(self, client: Client, outcome: Outcome, seconds: float, request: str) -> None:
+        """Write the line of the log; `request` is the id that the audit log gave the call, "" for none."""
+        more = {"query": outcome.query, "trace": outcome.trace, "request": request, "reason": outcome.reason}
+        login = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
         self._log.info(
             "call", client=client.address, user=client.user, method=outcome.method[:_MAX_LENGTH],
-            object=outcome.object, ms=int(seconds * 1e6) / 1000, outcome=outcome.result, **more,
+            object=outcome.object, ms=int(seconds * 1e6) / 1000, outcome=outcome.result, **login,
+            **{name: value for name, value in more.items() if value},
         )  # fmt: skip
 
     def _refuse(self, message: Message, dialect: Dialect) -> tuple[bytes | None, str]:

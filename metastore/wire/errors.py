@@ -13,6 +13,7 @@ from typing import Any
 from thriftpy2.thrift import TApplicationException, TException, TPayload
 
 from metastore import errors, idl
+from metastore.config import without_passwords
 from metastore.service.context import Client
 
 EXCEPTIONS: dict[type[errors.MetastoreError], type[TException]] = {
@@ -33,6 +34,16 @@ EXCEPTIONS: dict[type[errors.MetastoreError], type[TException]] = {
     errors.MetaError: idl.MetaException,
 }
 """An error whose class is not here takes the entry of its nearest base."""
+
+
+_LONGEST = 1000
+"""Characters of a reason in the log; it may hold what a client has sent."""
+
+
+def reason(error: Exception) -> str:
+    """Return an error's text for the log, without the passwords of URLs; its class where it has no text."""
+    text = getattr(error, "message", None) or str(error) or type(error).__name__
+    return without_passwords(str(text))[:_LONGEST]
 
 
 @cache

@@ -21,6 +21,7 @@ from metastore import log
 from metastore.service.context import Metastore
 from metastore.wire.methods import METHODS, Handler
 from metastore.wire.settings import WireSettings
+from metastore.wire.signals import ASKING, listen_alone, print_stacks, switch_log
 from metastore.wire.telemetry import Telemetry
 from metastore.wire.tls import certificates
 from metastore.wire.worker import Worker, listen
@@ -80,7 +81,8 @@ class Supervisor:
         before = {
             number: signal.signal(number, handler)
             for number, handler in (
-                (signal.SIGTERM, self._on_stop), (signal.SIGINT, self._on_stop), (signal.SIGCHLD, lambda *_: None)
+                (signal.SIGTERM, self._on_stop), (signal.SIGINT, self._on_stop), (signal.SIGCHLD, lambda *_: None),
+                (signal.SIGUSR1, lambda *_: print_stacks(tuple(self._workers))), (signal.SIGUSR2, lambda *_: switch_log()),
             )
         }  # fmt: skip
         self._inherited = (wake, waker, before)
@@ -136,15 +138,19 @@ class Supervisor:
         sys.stdout.flush()
         sys.stderr.flush()
         part = min(set(range(self._settings.workers)) - set(self._parts.values()))
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ASKING)  # until the worker has handlers of its own
         try:
             pid = os.fork()
         except OSError as error:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             self._log.error("no process for a worker, tried again", reason=str(error), delay=_FORK_DELAY)
             self._due.append(time.monotonic() + _FORK_DELAY)
             return
         if pid == 0:
             status = 1
             try:
+                listen_alone()
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
                 self._telemetry.take(part)
                 status = self._work()
             except BaseException:  # noqa: BLE001  # a forked child must not return into its parent's code
@@ -154,6 +160,7 @@ class Supervisor:
                     sys.stdout.flush()
                     sys.stderr.flush()
                 os._exit(status)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self._workers[pid] = time.monotonic()
         self._parts[pid] = part
 

@@ -50,6 +50,8 @@ class WireSettings:
     """False for the connections of `admin_port`, which get pages alone."""
     slow_call_threshold: float = 1.0
     """A call that takes so long is kept and logged; 0 keeps none."""
+    log_calls: str = "all"
+    """Which calls have a line in the log: "changes" (and failures), "failures" or "all"."""
     audit_log: str | None = None
     """File of the audit log; None writes none."""
     audit_format: str = "json"

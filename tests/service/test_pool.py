@@ -6,8 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 
 import pytest
+import sqlalchemy as sa
+import structlog
 
+from metastore.errors import MetaError
 from metastore.store import pool
+from metastore.store.database import Database
 from metastore.store.pool import Pool
 
 
@@ -138,3 +142,16 @@ def test_no_two_threads_have_one_connection_and_there_are_never_more_than_the_si
         list(together.map(run, range(threads)))
     assert not failed.is_set()
     assert len(made) <= 3
+
+
+def test_a_call_that_found_no_idle_connection_does_not_wait_again(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database is well: it is not waited for as for one that is gone, and not said to be lost."""
+    monkeypatch.setattr(pool, "PATIENCE", 0.0)
+    database.read(lambda session: session.rows(sa.select(sa.literal(1))))
+    held = [database.pool.take() for _ in range(database.pool.size)]
+    with structlog.testing.capture_logs() as said, pytest.raises(MetaError, match="raise database_pool_size"):
+        database.read(lambda session: session.rows(sa.select(sa.literal(1))))
+    assert database.pool.waits == len(held) + 1, "waited for once"
+    assert said == []
+    for each in held:
+        database.pool.give(each)

@@ -26,7 +26,7 @@ from tests.support.servers import Server
 def server(kdc: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that gives up silent transactions soon, with a token of it in the environment."""
     secured = Secured(kdc, tmp_path / "home")
-    more = {"hive.txn.timeout": "3s", "metastore.acid.housekeeper.interval": "1s", "warehouse": f"{tmp_path}/warehouse"}
+    more = {"hive.txn.timeout": "3s", "metastore.acid.housekeeper.interval": "1s", "warehouse": f"{tmp_path}/warehouse", "log_calls": "all"}
     with secured.serve(**more) as started:
         with secured.kerberos() as client:
             monkeypatch.setenv("METASTORE_CLIENT_TOKEN", client.get_delegation_token("alice", "alice"))

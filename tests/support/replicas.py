@@ -53,13 +53,21 @@ class Pair:
 
     def start(self) -> None:
         """Make the primary, and the standby from a copy of it."""
-        data = self._folder / "primary"
-        self._run("initdb", "--pgdata", str(data), "--username=metastore", "--auth=trust", "--encoding=UTF8", "--no-sync")
-        self._serve("primary")
+        self.start_alone()
         port = str(self._ports["primary"])
         self._run("pg_basebackup", "-D", str(self._folder / "standby"), "-R", "-h", "127.0.0.1", "-p", port, "-U", "metastore")
         self._serve("standby")
         self._psql("primary", "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
+
+    def start_alone(self) -> None:
+        """Make the primary, without a standby."""
+        data = str(self._folder / "primary")
+        self._run("initdb", "--pgdata", data, "--username=metastore", "--auth=trust", "--encoding=UTF8", "--no-sync")
+        self._serve("primary")
+
+    def start_again(self, name: str) -> None:
+        """Start one of them that was killed."""
+        self._serve(name)
 
     def fail_over(self) -> None:
         """Kill the primary, and let the standby take its place."""
@@ -118,10 +126,24 @@ class Pair:
 @contextmanager
 def pair() -> Iterator[Pair]:
     """Start both servers, yield them, and end them."""
+    with _made() as made:
+        made.start()
+        yield made
+
+
+@contextmanager
+def alone() -> Iterator[Pair]:
+    """Start the primary of a pair, without its standby, for a test that stops it; yield the pair, and end it."""
+    with _made() as made:
+        made.start_alone()
+        yield made
+
+
+@contextmanager
+def _made() -> Iterator[Pair]:
     folder = Path(tempfile.mkdtemp())  # pytest's own can not be entered by another user
     made = Pair(folder)
     try:
-        made.start()
         yield made
     finally:
         made.close()

@@ -91,7 +91,7 @@ def test_a_call_and_its_sql_are_one_trace(database_url: str, tmp_path: Path) -> 
 
 
 def test_a_call_over_http_belongs_to_the_callers_trace(tmp_path: Path) -> None:
-    with traced(tmp_path, "--set", "traces_ratio=0") as (server, collector):
+    with traced(tmp_path, "--set", "traces_ratio=0", "--set", "log_calls=all") as (server, collector):
         post(server, "get_all_databases", f"00-{TRACE}-{PARENT}-01")
         post(server, "get_database", f"00-{TRACE}-{PARENT}-00", "default")
         post(server, "get_databases", "no trace", "*")
