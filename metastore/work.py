@@ -1,28 +1,25 @@
-"""Note what each thread asks of the database: how many statements, and for how long it waited. This module never asks anything itself.
+"""Note for each thread what its work takes, part by part: the database, its locks, its pool, files, encoding. It never waits itself.
 
-A thread serves one call at a time, so whoever begins a call begins its work, and reads at the end what it took. Noting a round trip takes
-a quarter of a microsecond.
+A thread serves one call at a time, so whoever begins a call begins its work, and reads at the end what it took. No moment is in two parts,
+so that they add up to the call's time with what is left, the part `other`. Noting a round trip takes a quarter of a microsecond.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import wraps
 from time import perf_counter
+from types import TracebackType
+from typing import Any, TypeVar, cast
 
-KINDS = ("select", "lock", "insert", "update", "delete", "other")
-"""Of statements; "lock" are queries that lock rows, and so may wait for others."""
-LOCK = KINDS.index("lock")
-_OTHER = KINDS.index("other")
-_LOCKING = ("FOR UPDATE", "FOR SHARE", "LOCK IN SHARE MODE")
+Function = TypeVar("Function", bound=Callable[..., Any])
+Class = TypeVar("Class", bound=type[Any])
 
-
-def kind_of(text: str) -> int:
-    """Return the place of a statement's kind in `KINDS`."""
-    word = text[:6].lower()
-    if word == "select" and any(phrase in text for phrase in _LOCKING):
-        return LOCK
-    return KINDS.index(word) if word in KINDS else _OTHER
+PARTS = ("wait", "pool", "lock", "sql", "files", "encoding", "other")
+"""Of a call's time. `wait`: a database that can not be reached, and the pause before another attempt. `pool`: a connection to it.
+`lock`: statements that lock rows, and SQLite's turn to write. `sql`: all other round trips. `files`: files and directories.
+`encoding`: the reply. `other`: the rest."""
 
 
 class Total:
@@ -30,29 +27,40 @@ class Total:
 
     def __init__(self) -> None:
         self.seconds = self.lock_seconds = 0.0
+        """In round trips to the database; in those that lock rows, and for SQLite's turn to write."""
         self.added_partitions = self.dropped_partitions = 0
 
 
 total = Total()
 
 
-class DatabaseWork:
+class Work:
     """What the work of one thread took since it began: times are in seconds."""
 
-    __slots__ = ("lock_seconds", "locking", "pool_seconds", "seconds", "statements", "trace")
+    __slots__ = (
+        "encoding_seconds", "files_seconds", "is_in_files", "lock_seconds", "locking", "pool_seconds", "sql_seconds", "statements", "trace",
+        "wait_seconds",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.begin()
         self.locking = False
         """Whether the next round trip has a statement that locks rows."""
+        self.is_in_files = False
         self.trace: Callable[[str, float, float], None] | None = None
         """Is told of each round trip: its last statement, when it began by `perf_counter`, and how long it took."""
 
     def begin(self) -> None:
         """Forget what was noted: a call begins."""
         self.statements = 0
-        self.seconds = self.lock_seconds = self.pool_seconds = 0.0
-        """In round trips to the database; the part of it in those that lock rows, and for SQLite's turn to write; for a connection."""
+        self.wait_seconds = self.pool_seconds = self.lock_seconds = self.sql_seconds = self.files_seconds = self.encoding_seconds = 0.0
+
+    def parts(self, seconds: float) -> tuple[float, ...]:
+        """Return what each of `PARTS` took of the seconds since the work began."""
+        wait, pool, lock, sql, files, encode = (
+            self.wait_seconds, self.pool_seconds, self.lock_seconds, self.sql_seconds, self.files_seconds, self.encoding_seconds,
+        )  # fmt: skip
+        return wait, pool, lock, sql, files, encode, max(0.0, seconds - wait - pool - lock - sql - files - encode)
 
     def waited_for_lock(self, seconds: float) -> None:
         """Note a wait for a lock, or a round trip in which there may have been one."""
@@ -62,21 +70,73 @@ class DatabaseWork:
     def round_trip(self, text: str, began: float) -> None:
         """Note a round trip that ends now; `text` is its last statement, "" if it is not known."""
         seconds = perf_counter() - began
-        self.seconds += seconds
         total.seconds += seconds
         if self.locking:
             self.locking = False
             self.waited_for_lock(seconds)
+        else:
+            self.sql_seconds += seconds
         if self.trace is not None:
             self.trace(text, began, seconds)
 
 
 class _Here(threading.local):
-    work: DatabaseWork
+    work: Work
 
     def __init__(self) -> None:
-        self.work = DatabaseWork()
+        self.work = Work()
 
 
 here = _Here()
 """`here.work` is that of the thread which asks."""
+
+
+class _InFiles:
+    """Notes the time of its block as one of files, unless it is within another one."""
+
+    __slots__ = ("_began", "_work")
+
+    def __enter__(self) -> None:
+        work = here.work
+        self._work: Work | None = None if work.is_in_files else work
+        work.is_in_files = True
+        self._began = perf_counter()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        work = self._work
+        if work is not None:
+            work.is_in_files = False
+            work.files_seconds += perf_counter() - self._began
+
+
+def in_files(function: Function) -> Function:
+    """Let a function note its time as one of files and directories: it uses no database."""
+
+    @wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        with _InFiles():
+            return function(*args, **options)
+
+    return cast(Function, run)
+
+
+def uses_files(cls: Class) -> Class:
+    """Let each public method of a class note its time as one of files."""
+    for name, found in list(vars(cls).items()):
+        if callable(found) and not name.startswith("_"):
+            setattr(cls, name, in_files(found))
+    return cls
+
+
+def encoding(function: Function) -> Function:
+    """Let a function note its time as one of encoding: it uses neither a database nor files of the warehouse."""
+
+    @wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        began = perf_counter()
+        try:
+            return function(*args, **options)
+        finally:
+            here.work.encoding_seconds += perf_counter() - began
+
+    return cast(Function, run)

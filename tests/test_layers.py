@@ -21,7 +21,7 @@ LAYERS = (
     {"service"},
     {"listeners"},
     {"rules", "store", "warehouse"},
-    {"binary", "config", "errors", "hidden", "idl", "log", "places"},
+    {"binary", "config", "errors", "hidden", "idl", "log", "places", "work"},
     {"idl_reader"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

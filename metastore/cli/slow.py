@@ -12,8 +12,9 @@ from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri
 from metastore.cli.server_pages import fetch
 from metastore.cli.tables import print_table
 from metastore.cli.txns import age
+from metastore.work import PARTS
 
-HEADER = ("when", "took", "sql", "locks", "pool", "method", "object", "elements", "user", "address", "query", "outcome")
+HEADER = ("when", "took", *PARTS, "statements", "method", "object", "elements", "user", "address", "query", "outcome")
 
 
 def slow(
@@ -24,7 +25,7 @@ def slow(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the calls that took `slow_call_threshold` or longer, the newest first: what of that were SQL, locks, the pool."""
+    """List the calls that took `slow_call_threshold` or longer, the newest first, with what took their time."""
     found = [
         each for each in slow_calls(uri, tls_ca) if (method is None or each["method"] == method) and (user is None or each["user"] == user)
     ][:limit]
@@ -46,9 +47,8 @@ def row(call: dict[str, Any]) -> tuple[str, ...]:
     return (
         f"{age(int(call['began'] * 1000), now)} ago",
         f"{call['seconds']:.3f}s",
-        f"{call['database_seconds']:.3f}s in {call['statements']}",
-        f"{call['lock_seconds']:.3f}s",
-        f"{call['pool_seconds']:.3f}s",
+        *(f"{call[f'{part}_seconds']:.3f}s" for part in PARTS),
+        str(call["statements"]),
         call["method"],
         call["object"],
         str(call["elements"]),

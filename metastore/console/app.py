@@ -28,6 +28,7 @@ from metastore.console.pages.table import PAGES, Page
 from metastore.console.security import HEADERS, check_action, check_token, cookie, new_token
 from metastore.console.visit import UI, Visit
 from metastore.errors import InvalidInput, MetastoreError, NoSuchLock, NoSuchObject, NoSuchTransaction, PermissionDenied
+from metastore.work import PARTS
 
 API = "/api/v1"
 LOGIN = f"{UI}/login"
@@ -78,7 +79,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._jinja.filters.update({name: getattr(formats, name) for name in ("moment", "duration", "ago", "size", "count", "code")})
-        self._jinja.globals.update(link=formats.link, act=path_of, draw=draw, static=static.path, pages=PAGES)
+        self._jinja.globals.update(link=formats.link, act=path_of, draw=draw, static=static.path, pages=PAGES, parts=PARTS)
 
     def render(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:
         done = ACTIONS.get(request.query_params.get("done", ""))

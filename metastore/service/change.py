@@ -14,8 +14,8 @@ from metastore.service.context import Call
 from metastore.service.deletion import Deletion
 from metastore.service.recovery import settle_later, take_back
 from metastore.store.database import Session
-from metastore.store.work import total
 from metastore.warehouse import MadeDirectories, Reach, Warehouse, asking_first
+from metastore.work import total
 
 log = structlog.get_logger()
 T = TypeVar("T")

@@ -56,11 +56,19 @@ class SlowCall:
     received: int
     sent: int
     statements: int
-    database_seconds: float
-    """In round trips to the database."""
-    lock_seconds: float
-    """The part of it in statements that lock rows; on SQLite waiting for the turn to write, which is no part of it."""
+    wait_seconds: float
+    """Waiting for a database that can not be reached, and for another attempt. Each of these is a part of `seconds`; they add up to it."""
     pool_seconds: float
     """Waiting for a connection to the database."""
+    lock_seconds: float
+    """In statements that lock rows; on SQLite waiting for the turn to write."""
+    sql_seconds: float
+    """In all other round trips to the database."""
+    files_seconds: float
+    """With files and directories."""
+    encoding_seconds: float
+    """Encoding the reply."""
+    other_seconds: float
+    """The rest: the server's own work, authorizers and listeners."""
     worker: int
     """The process id of the worker that answered."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, TypeVar
 
-from metastore.store.work import here
+from metastore.work import here
 
 T = TypeVar("T")
 Later = Callable[[], T]

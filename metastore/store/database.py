@@ -8,7 +8,6 @@ encoded by the callers. This module never holds a rule of the metastore.
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -24,6 +23,7 @@ from sqlalchemy.sql import ClauseElement
 from metastore.errors import InvalidObject, MetaError
 from metastore.store.answer import Answer
 from metastore.store.caches import Caches
+from metastore.store.compiled import Compiled
 from metastore.store.contact import Contact
 from metastore.store.drivers import DRIVERS
 from metastore.store.drivers.contract import (
@@ -39,8 +39,9 @@ from metastore.store.drivers.contract import (
     Unstorable,
     inserting,
 )
+from metastore.store.kinds import KINDS, LOCK, kind_of
 from metastore.store.pool import NoneIdle, Pool
-from metastore.store.work import KINDS, LOCK, here, kind_of
+from metastore.work import here
 
 T = TypeVar("T")
 
@@ -229,29 +230,14 @@ class Session:
             self._database.driver.upsert(self, table, columns, given)
 
 
-class Compiled(dict[ClauseElement, tuple[str, dict[str, Any], int]]):
-    """By a construct, its text for one database, the literals that it holds and its kind (see `store.work`).
-
-    A construct is compiled at its first use.
-    """
-
-    MAX_STATEMENTS = 5000
-
-    def __init__(self, dialect: sa.Dialect) -> None:
-        super().__init__()
-        self._dialect = dialect
-        self._lock = threading.Lock()
-
-    def __missing__(self, clause: ClauseElement) -> tuple[str, dict[str, Any], int]:
-        compiler: Any = clause.compile(dialect=self._dialect)
-        literals = {key: value for key, value in compiler.construct_params(_check=False).items() if value is not None}
-        text = str(compiler)
-        found = (text, literals, kind_of(text))
-        with self._lock:
-            if len(self) > self.MAX_STATEMENTS:
-                self.clear()
-            self[clause] = found
-        return found
+@contextmanager
+def _timed(text: str = "") -> Iterator[None]:
+    """Note how long a round trip takes; `text` is its last statement, "" if that is not known."""
+    began = perf_counter()
+    try:
+        yield
+    finally:
+        here.work.round_trip(text, began)
 
 
 class Database:
@@ -354,7 +340,10 @@ class Database:
                 ended = conflicts == ATTEMPTS
             if ended:
                 raise MetaError(f"database {self.url.get_backend_name()}: {failed.__cause__ or failed}; {self.driver.advice}") from failed
-            time.sleep(random.uniform(0, min(0.2, 0.002 * 2 ** min(attempt, 10))))  # noqa: S311  # spreads retries, guards nothing
+            pause = random.uniform(0, min(0.2, 0.002 * 2 ** min(attempt, 10)))  # noqa: S311  # spreads retries, guards nothing
+            began = perf_counter()
+            time.sleep(pause)
+            here.work.wait_seconds += perf_counter() - began
         raise AssertionError
 
     def _plain(self, connection: Any, work: Callable[[Session], T]) -> T:
@@ -364,35 +353,34 @@ class Database:
             result = work(session)
             session.end()
             if session.has_pending:
-                began = perf_counter()
-                self.driver.sync(cursor)
-                here.work.round_trip("", began)
+                with _timed():
+                    self.driver.sync(cursor)
             return result
         finally:
             cursor.close()
 
     def _transaction(self, connection: Any, work: Callable[[Session], T], begin: tuple[str, ...]) -> T:
         cursor = connection.cursor()
-        for statement in begin:
-            self.driver.enqueue(cursor, statement)
+        with _timed(begin[-1]) if self.driver.runs_at_once else nullcontext():
+            for statement in begin:
+                self.driver.enqueue(cursor, statement)
         try:
             session = Session(self, cursor)
             result = work(session)
             session.end()
         except BaseException as error:
-            with suppress(Exception) if self.driver.classify(error) is Unavailable else nullcontext():
+            with suppress(Exception) if self.driver.classify(error) is Unavailable else nullcontext(), _timed("ROLLBACK"):
                 self.driver.rollback(cursor)
             raise
         self._commit(cursor)
         return result
 
     def _commit(self, cursor: Any) -> None:
-        began = perf_counter()
         try:
-            cursor.execute("COMMIT")
-            here.work.round_trip("COMMIT", began)
+            with _timed("COMMIT"):
+                cursor.execute("COMMIT")
         except Exception as error:
-            with suppress(Exception):
+            with suppress(Exception), _timed("ROLLBACK"):
                 self.driver.rollback(cursor)  # SQLite keeps a transaction open that it could not commit
             kind = self.driver.classify(error)
             if kind is Unavailable:

@@ -6,7 +6,8 @@ import time
 
 from metastore.store.caches import Caches
 from metastore.store.database import Database
-from metastore.store.work import KINDS, total
+from metastore.store.kinds import KINDS
+from metastore.work import total
 
 CACHES = tuple(Caches().regions())
 Figure = tuple[str, str]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from metastore.store.work import here
+from metastore.work import here
 
 PATIENCE = 60.0
 """Seconds for which a thread waits for a connection when all are lent."""
@@ -103,11 +103,20 @@ class Pool:
 
     def _more(self) -> Any:
         began = time.perf_counter()
+        unreachable = False
         try:
             return self._wait_or_open()
+        except NoneIdle:
+            raise
+        except Exception:
+            unreachable = True
+            raise
         finally:
             seconds = time.perf_counter() - began
-            here.work.pool_seconds += seconds
+            if unreachable:
+                here.work.wait_seconds += seconds
+            else:
+                here.work.pool_seconds += seconds
             with self._lock:
                 self.waits += 1
                 self.waited += seconds

@@ -15,6 +15,8 @@ from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any, TypeVar
 
+from metastore.work import in_files
+
 R = TypeVar("R")
 
 FRESH = 30.0
@@ -53,7 +55,7 @@ def asking_first(transaction: Callable[[], R]) -> R:
         finally:
             _asked.reset(token)
         try:
-            ask()
+            in_files(ask)()
         except ANSWERS:
             asked[key] = None
         except Exception as error:  # noqa: BLE001  # the transaction raises it

@@ -16,6 +16,7 @@ from metastore.warehouse.local import LocalFiles
 from metastore.warehouse.locations import OBJECT_STORES, Location, parse
 from metastore.warehouse.reach import Silent, StorageUnreachable
 from metastore.warehouse.remote import RemoteFiles
+from metastore.work import in_files
 
 Files = LocalFiles | RemoteFiles
 TIMEOUT = 30.0
@@ -46,6 +47,7 @@ class FileSystems:
             return files, driver._strip_protocol(f"{location.protocol}://{authority}{path}")  # noqa: SLF001  # a driver's hook
         return files, path
 
+    @in_files
     def _open(self, text: str, location: Location) -> tuple[RemoteFiles, type[Any]]:
         key = protocol, authority = location.protocol, location.key[1]
         if protocol in OBJECT_STORES and not authority:

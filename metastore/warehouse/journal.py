@@ -21,6 +21,7 @@ import orjson
 import structlog
 
 from metastore.errors import MetaError
+from metastore.work import in_files
 
 log = structlog.get_logger()
 
@@ -49,6 +50,7 @@ class Journal:
         self._lock = threading.Lock()
         self._open: set[int] = set()
 
+    @in_files
     def begin(self, subject: Sequence[str | list[str]], directories: Sequence[str], moves: Sequence[tuple[str, str]] = ()) -> int:
         """Write an entry; return the number that closes it. MetaError when the disk is full: what is not noted is not to be done."""
         number = next(self._numbers)
@@ -88,6 +90,7 @@ class Journal:
             os.ftruncate(file, size)
             raise OSError(28, os.strerror(28))
 
+    @in_files
     def end(self, number: int) -> None:
         """Close an entry; the file is emptied when none is open. A full disk leaves it open, which only makes recovery look twice."""
         with self._lock:

@@ -17,6 +17,7 @@ import structlog
 from metastore.errors import MetaError
 from metastore.hidden import is_hidden
 from metastore.warehouse.summary import DirectorySummary
+from metastore.work import uses_files
 
 log = structlog.get_logger()
 
@@ -25,6 +26,7 @@ class CanNotRename(MetaError):
     """A directory that the system does not rename: a mount point, or one in a layer of an image."""
 
 
+@uses_files
 class LocalFiles:
     """The files of this machine; has the methods of `RemoteFiles`."""
 

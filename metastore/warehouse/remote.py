@@ -14,6 +14,7 @@ from typing import Any
 
 from metastore.hidden import is_hidden
 from metastore.warehouse.summary import DirectorySummary
+from metastore.work import uses_files
 
 PATTERN = re.compile(r"[*?\[]")
 """What drivers take for the mark of a pattern in the paths that they remove or copy."""
@@ -24,6 +25,7 @@ PORTION = 1000
 """Files that one request removes."""
 
 
+@uses_files
 class RemoteFiles:
     """One file system; on an object store a directory is a prefix of names, so that it is neither made nor removed."""
 

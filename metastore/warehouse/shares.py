@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any, TypeVar
 
+from metastore.work import in_files
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -55,6 +57,7 @@ class Shares:
             return done + [work(item) for item in others]
         return done + self._spread(work, others, math.ceil(len(others) / threads))
 
+    @in_files
     def _spread(self, work: Callable[[T], R], items: Sequence[T], size: int) -> list[R]:
         with self._lock:
             if self._pool is None:

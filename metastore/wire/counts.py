@@ -7,9 +7,10 @@ when it dies; its successor goes on in the same part. A count takes half a micro
 from __future__ import annotations
 
 import mmap
+import struct
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from metastore.store.figures import LEVELS, TOTALS, Figure
 from metastore.wire.browsing import QUERIES
 from metastore.wire.errors import EXCEPTIONS
 from metastore.wire.methods.table import ALL
+from metastore.work import PARTS
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the histogram's buckets; one more has no bound."""
@@ -30,10 +32,14 @@ RESULTS = ("ok", "refused")
 
 _WIDTH = len(SECONDS) + 2
 """Cells of a histogram: the buckets, then the sum of the seconds."""
+_CELLS = struct.Struct(f"={_WIDTH}d")
+_EMPTY = bytes(_CELLS.size)
 _CALLS = {pair: at * _WIDTH for at, pair in enumerate(product(METHODS, OUTCOMES))}
 _WELL = {method: at for (method, outcome), at in _CALLS.items() if outcome == "ok"}
 _SHORT = SECONDS[0]
-_RECEIVED = len(_CALLS) * _WIDTH
+_PARTS = {method: len(_CALLS) * _WIDTH + at * len(PARTS) * _WIDTH for at, method in enumerate(METHODS)}
+"""Where the histograms of a method's parts begin."""
+_RECEIVED = (len(_CALLS) + len(_PARTS) * len(PARTS)) * _WIDTH
 _SENT = _RECEIVED + 1
 _LOGINS = {pair: _SENT + 1 + at for at, pair in enumerate(product(MECHANISMS, RESULTS))}
 _OPEN = {pair: _SENT + 1 + len(_LOGINS) + at for at, pair in enumerate(product(TRANSPORTS, MECHANISMS))}
@@ -44,10 +50,11 @@ _SIZE = _LEVELS + len(LEVELS)
 
 
 class Histogram(NamedTuple):
-    """Calls of one method with one outcome."""
+    """Calls of one method with one outcome, or what one part of their time took in those that had it."""
 
     method: str
     outcome: str
+    """Or the part's name."""
     buckets: tuple[int, ...]
     """The calls of each bucket alone."""
     seconds: float
@@ -72,16 +79,22 @@ class Counts:
         for at in (*_OPEN.values(), *range(_LEVELS, _SIZE)):
             self._cells[part * _SIZE + at] = 0.0
 
-    def call(self, method: str, outcome: str, seconds: float, received: int, sent: int) -> None:
-        """Count an answered call and the bytes of its messages."""
+    def call(self, method: str, outcome: str, seconds: float, parts: Sequence[float], received: int, sent: int) -> None:
+        """Count an answered call, what its time was taken for (in the order of `PARTS`) and the bytes of its messages."""
         at = _WELL.get(method) if outcome == "ok" else _CALLS.get((method, outcome))
         if at is None:
             at = _CALLS[method if method in ALL else OTHER, outcome if outcome in OUTCOMES else OTHER]
         cells, base = self._cells, self._base
         at += base
+        part_at = base + _PARTS.get(method, _PARTS[OTHER])
         with self._lock:
             cells[at if seconds <= _SHORT else at + bisect_left(SECONDS, seconds)] += 1.0
             cells[at + _WIDTH - 1] += seconds
+            for took in parts:
+                if took:
+                    cells[part_at if took <= _SHORT else part_at + bisect_left(SECONDS, took)] += 1.0
+                    cells[part_at + _WIDTH - 1] += took
+                part_at += _WIDTH
             cells[base + _RECEIVED] += received
             cells[base + _SENT] += sent
 
@@ -114,11 +127,20 @@ class Counts:
 
     def calls(self) -> Iterator[Histogram]:
         """Yield the histograms of what was called."""
-        parts = [self._cells[part * _SIZE : part * _SIZE + _RECEIVED].tolist() for part in range(self._parts)]
-        for (method, outcome), at in _CALLS.items():
-            found = [cells[at : at + _WIDTH] for cells in parts]
-            if any(map(any, found)):
-                *buckets, seconds = map(sum, zip(*found, strict=True))
+        yield from self._histograms(_CALLS.items())
+
+    def parts(self) -> Iterator[Histogram]:
+        """Yield the histograms of the parts of the time of what was called."""
+        yield from self._histograms(
+            ((method, part), at + number * _WIDTH) for method, at in _PARTS.items() for number, part in enumerate(PARTS)
+        )
+
+    def _histograms(self, places: Iterable[tuple[tuple[str, str], int]]) -> Iterator[Histogram]:
+        memory = [self._cells[part * _SIZE : part * _SIZE + _RECEIVED].tobytes() for part in range(self._parts)]
+        for (method, outcome), at in places:
+            found = [cells for each in memory if (cells := each[at * 8 : (at + _WIDTH) * 8]) != _EMPTY]
+            if found:
+                *buckets, seconds = map(sum, zip(*(_CELLS.unpack(cells) for cells in found), strict=True))
                 yield Histogram(method, outcome, tuple(map(int, buckets)), seconds)
 
     def by_method(self) -> dict[str, int]:

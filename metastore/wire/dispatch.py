@@ -21,7 +21,6 @@ from metastore.service.authorization.decision import Decision
 from metastore.service.context import Call, Client, Metastore
 from metastore.service.long_lists import LongList
 from metastore.service.watched import SlowCall
-from metastore.store.work import DatabaseWork, here
 from metastore.wire import audit, browsing, query_ids
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
@@ -35,6 +34,7 @@ from metastore.wire.signatures import Signature, signature
 from metastore.wire.slow_calls import elements, shortened
 from metastore.wire.telemetry import Telemetry
 from metastore.wire.variants import OLD_REQUESTS, OLD_RESULTS
+from metastore.work import PARTS, here
 
 if TYPE_CHECKING:
     from metastore.wire.traces import TracedCall, Traces
@@ -42,6 +42,15 @@ if TYPE_CHECKING:
 _CALLS = (TMessageType.CALL, TMessageType.ONEWAY)
 _MAX_LENGTH = 300
 """Of a method's name in the log; it comes from a client."""
+
+
+def _encode(dialect: Dialect, message: Message, kind: int, body: TPayload) -> bytes:
+    """Return the reply to a message, and note how long that takes. Raises as `write_message` does."""
+    began = perf_counter()
+    try:
+        return write_message(dialect, message.name, kind, message.seqid, body)
+    finally:
+        here.work.encoding_seconds += perf_counter() - began
 
 
 def _logged(method: str, log_calls: str) -> bool:
@@ -60,6 +69,8 @@ class Outcome:
     """Bytes of the request."""
     ended: float = 0.0
     """When its reply was there."""
+    parts: tuple[float, ...] = ()
+    """What it took its time for, in seconds, in the order of `PARTS`; empty for what ran nothing."""
     reply: bytes | LargeReply | None = None
     """None for a oneway method, which has none."""
     object: str = ""
@@ -161,8 +172,10 @@ class Dispatcher:
             self._metastore.listeners.ended(FunctionEnd(call.info, outcome.object, failed))
         outcome.refused = call.refused
         outcome.ended = perf_counter()
-        if outcome.ended - outcome.began >= self._slow.threshold:
-            self._note_slow(client, outcome, args, value, work)
+        seconds = outcome.ended - outcome.began
+        outcome.parts = work.parts(seconds)
+        if seconds >= self._slow.threshold:
+            self._note_slow(client, outcome, args, value, work.statements)
         return outcome
 
     def _run(self, handler: Handler, call: Call, args: Any) -> Any:
@@ -172,9 +185,9 @@ class Dispatcher:
     def _tell(self, traced: TracedCall, client: Client, outcome: Outcome) -> None:
         """End the span of a call."""
         outcome.trace = traced.trace
-        traced.end(client, outcome.object, outcome.result, outcome.query)
+        traced.end(client, outcome.object, outcome.result, outcome.query, outcome.parts)
 
-    def _note_slow(self, client: Client, outcome: Outcome, args: Any, value: Any, work: DatabaseWork) -> None:
+    def _note_slow(self, client: Client, outcome: Outcome, args: Any, value: Any, statements: int) -> None:
         """Keep and log a call that took long."""
         seconds = outcome.ended - outcome.began
         slow = SlowCall(
@@ -182,8 +195,7 @@ class Dispatcher:
             arguments=shortened(outcome.method, args), user=client.user and client.user[:_MAX_LENGTH],
             real_user=client.real_user and client.real_user[:_MAX_LENGTH], address=client.address, query=outcome.query,
             outcome=outcome.result, elements=elements(value), received=outcome.received, sent=len(outcome.reply or b""),
-            statements=work.statements, database_seconds=work.seconds, lock_seconds=work.lock_seconds,
-            pool_seconds=work.pool_seconds, worker=os.getpid(),
+            statements=statements, worker=os.getpid(), **{f"{part}_seconds": took for part, took in zip(PARTS, outcome.parts, strict=True)},
         )  # fmt: skip
         self._counts.slow_call()
         self._slow.add(slow)
@@ -237,7 +249,7 @@ class Dispatcher:
         client.calls += 1
         client.last_method, client.last_call, client.running = outcome.method, outcome.ended, ""
         seconds = outcome.ended - outcome.began
-        self._counts.call(outcome.method, outcome.result, seconds, outcome.received, len(outcome.reply or b""))
+        self._counts.call(outcome.method, outcome.result, seconds, outcome.parts, outcome.received, len(outcome.reply or b""))
         request = ""
         if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
             result = "refused" if outcome.refused else outcome.result
@@ -247,12 +259,18 @@ class Dispatcher:
 
     def _log_call(self, client: Client, outcome: Outcome, seconds: float, request: str) -> None:
         """Write the line of the log; `request` is the id that the audit log gave the call, "" for none."""
-        more = {"query": outcome.query, "trace": outcome.trace, "request": request, "reason": outcome.reason}
-        login = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
+        more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
+        if outcome.query:
+            more["query"] = outcome.query
+        if outcome.trace:
+            more["trace"] = outcome.trace
+        if request:
+            more["request"] = request
+        if outcome.reason:
+            more["reason"] = outcome.reason
         self._log.info(
             "call", client=client.address, user=client.user, method=outcome.method[:_MAX_LENGTH],
-            object=outcome.object, ms=int(seconds * 1e6) / 1000, outcome=outcome.result, **login,
-            **{name: value for name, value in more.items() if value},
+            object=outcome.object, ms=int(seconds * 1e6) / 1000, outcome=outcome.result, **more,
         )  # fmt: skip
 
     def _refuse(self, message: Message, dialect: Dialect) -> tuple[bytes | None, str]:
@@ -292,7 +310,7 @@ class Dispatcher:
                     result.success = value
                 else:
                     raise TypeError(f"{message.name} returns nothing, its handler returned {type(value).__name__}")
-            return write_message(dialect, message.name, TMessageType.REPLY, message.seqid, result)
+            return _encode(dialect, message, TMessageType.REPLY, result)
         except Exception as error:
             self._log.error("result not encodable", method=message.name, client=client.address, exc_info=error)
             raise internal_error(message.name) from error
@@ -318,10 +336,10 @@ class Dispatcher:
         if isinstance(body, TApplicationException):
             return self._exception(message, dialect, body)
         try:
-            return write_message(dialect, message.name, TMessageType.REPLY, message.seqid, body)
+            return _encode(dialect, message, TMessageType.REPLY, body)
         except Exception as inner:  # noqa: BLE001  # thriftpy2 raises many kinds
             self._log.error("error not encodable", method=message.name, client=client.address, exc_info=inner)
             return self._exception(message, dialect, internal_error(message.name))
 
     def _exception(self, message: Message, dialect: Dialect, error: TApplicationException) -> bytes:
-        return write_message(dialect, message.name, TMessageType.EXCEPTION, message.seqid, error)
+        return _encode(dialect, message, TMessageType.EXCEPTION, error)

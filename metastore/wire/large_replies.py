@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from metastore.service.long_lists import LongList
+from metastore.work import encoding
 
 BLOCK = 1 << 20
 MAX_FRAME = 2**31 - 1
@@ -37,6 +38,7 @@ class LargeReply:
         self._file.truncate()
         self._count = self._written = 0
 
+    @encoding
     def take(self, page: list[Any]) -> None:
         """Encode the next elements of the list."""
         if self._at < 0:
@@ -48,6 +50,7 @@ class LargeReply:
         self._written += self._file.write(memoryview(data)[begin : len(data) - len(self._tail)])
         self._count += len(page)
 
+    @encoding
     def end(self) -> None:
         """Encode what the message says beside the list, which may have been found out with the last page."""
         self._empty = self._encode([])

@@ -34,6 +34,11 @@ class _Counted:
         for each in counts.calls():
             calls.add_metric((each.method, each.outcome), list(zip(bounds, accumulate(each.buckets), strict=True)), each.seconds)
         yield calls
+        text = "What calls took their time for, by method; the parts of a call add up to its metastore_call_seconds."
+        parts = HistogramMetricFamily("metastore_call_part_seconds", text, labels=("method", "part"))
+        for each in counts.parts():
+            parts.add_metric((each.method, each.outcome), list(zip(bounds, accumulate(each.buckets), strict=True)), each.seconds)
+        yield parts
         yield CounterMetricFamily("metastore_received_bytes", "Bytes of requests.", value=counts.received)
         yield CounterMetricFamily("metastore_sent_bytes", "Bytes of replies.", value=counts.sent)
         logins = CounterMetricFamily("metastore_logins", "Logins by mechanism and outcome.", labels=("mechanism", "outcome"))

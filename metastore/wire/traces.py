@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 from urllib.parse import SplitResult
@@ -27,9 +28,9 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 import metastore
 from metastore import log
 from metastore.service.context import Client
-from metastore.store.work import DatabaseWork, here
 from metastore.wire.browsing import QUERIES
 from metastore.wire.methods.table import ALL
+from metastore.work import PARTS, Work, here
 
 SERVICE = "ThriftHiveMetastore"
 SYSTEMS = {"sqlite": "sqlite", "postgresql": "postgresql", "mysql": "mysql"}
@@ -104,7 +105,7 @@ def _described(text: str) -> tuple[str, dict[str, Any]]:
 class TracedCall:
     """A call whose span is open."""
 
-    def __init__(self, span: Span, traces: Traces, work: DatabaseWork) -> None:
+    def __init__(self, span: Span, traces: Traces, work: Work) -> None:
         self._span = span
         self._traces = traces
         self._work = work
@@ -121,8 +122,8 @@ class TracedCall:
     def _note(self, text: str, began: float, seconds: float) -> None:
         self._traces.statement(self._below, text, self._offset + int(began * 1e9), seconds)
 
-    def end(self, client: Client, thing: str, result: str, query: str) -> None:
-        """End the span with what became of the call: on which object, "ok" or the error's class, for which query."""
+    def end(self, client: Client, thing: str, result: str, query: str, parts: Sequence[float]) -> None:
+        """End the span with what became of the call: on which object, "ok" or the error's class, for which query, what took its time."""
         self._work.trace = None
         span = self._span
         if span.is_recording():
@@ -132,8 +133,9 @@ class TracedCall:
                 span.set_attribute("metastore.object", thing)
             if query:
                 span.set_attribute("metastore.query.id", query)
-            for name in ("statements", "lock_seconds", "pool_seconds"):
-                span.set_attribute(f"metastore.{name}", getattr(self._work, name))
+            span.set_attribute("metastore.statements", self._work.statements)
+            for part, seconds in zip(PARTS, parts, strict=False):  # what ran nothing has none
+                span.set_attribute(f"metastore.{part}_seconds", seconds)
             if result != "ok":
                 span.set_attribute("error.type", result)
                 span.set_status(Status(StatusCode.ERROR))

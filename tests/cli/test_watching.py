@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from metastore import idl
-from metastore.cli import app
+from metastore.cli import app, slow
 from metastore.cli.top import Calls, read_sample, view
 from metastore.client import connect
 from tests.support.certificates import Authority
@@ -46,7 +46,7 @@ def test_slow_calls_are_listed(uri: str) -> None:
     assert [(each["method"], each["query"], each["user"]) for each in calls] == [("lock", "query-7", "ann")] * 2
     rows = [line.split("\t") for line in run("slow", "--uri", uri, "--user", "ann", "--limit", "3").stdout.splitlines()]
     assert len(rows) == 3
-    assert rows[0][5] == "lock"
+    assert rows[0][slow.HEADER.index("method")] == "lock"
     assert run("slow", "--uri", uri, "--user", "nobody").stdout == ""
 
 

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from time import perf_counter
 
 import pytest
 import sqlalchemy as sa
 
+from metastore.errors import MetaError
 from metastore.service import databases, tables
 from metastore.service.context import Call
 from metastore.store import tables as stored_tables
-from metastore.store.database import Session
-from metastore.store.drivers.contract import UniqueViolation
+from metastore.store.database import Database, Session
+from metastore.store.drivers.contract import Retry, UniqueViolation
+from metastore.store.kinds import KINDS, kind_of
 from metastore.store.pool import Pool
-from metastore.store.work import KINDS, DatabaseWork, here, kind_of
+from metastore.warehouse import Warehouse, asking_first
+from metastore.work import PARTS, Work, here
 from tests.service.conftest import Statements
 from tests.service.waiting import beside
 from tests.support.catalog import make_table
+from tests.support.replicas import alone
+from tests.support.stalling import stalling
 
 
-def noted(call: Call, work: object) -> DatabaseWork:
+def noted(call: Call, work: object) -> Work:
     """Run some work and return what the thread noted of it."""
     here.work.begin()
     work()  # type: ignore[operator]
@@ -32,17 +40,17 @@ def test_statements_and_their_time_are_noted(call: Call, statements: Statements)
     with statements() as seen:
         work = noted(call, lambda: tables.get_tables(call, "hive", "default", "t"))
     assert work.statements == len(seen) > 0
-    assert work.seconds > 0
+    assert work.sql_seconds > 0
     assert sum(call.database.statements) - sum(before) == len(seen)
     assert call.database.statements[KINDS.index("select")] > before[KINDS.index("select")]
-    assert noted(call, lambda: None).seconds == 0, "a new call begins with nothing"
+    assert noted(call, lambda: None).sql_seconds == 0, "a new call begins with nothing"
 
 
 def test_all_ways_of_running_statements_are_noted(call: Call) -> None:
     """One row, few rows later, and so many that each driver takes its own way for them."""
     for number in (1, 20, 12_000):
         work = noted(call, lambda count=number: call.database.write(lambda session: insert(session, count)))
-        assert work.seconds > 0
+        assert work.sql_seconds > 0
         assert work.statements >= 2
 
 
@@ -66,13 +74,12 @@ def test_a_wait_for_a_lock_is_noted(call: Call) -> None:
     def change(session: Session) -> None:
         assert stored_tables.lock(session, "hive", "default", "t") is not None
 
-    def waits() -> DatabaseWork:
+    def waits() -> Work:
         return noted(call, lambda: call.database.write(change))
 
     work = beside(call, change, waits)
     assert work.lock_seconds > 0
     if call.database.driver.name != "sqlite":
-        assert work.lock_seconds <= work.seconds
         assert call.database.statements[KINDS.index("lock")] >= 2
 
 
@@ -113,7 +120,72 @@ def test_statements_that_fail_take_their_time_too(call: Call) -> None:
     with pytest.raises(KeyError):
         call.database.write(twice)
     assert here.work.statements == 2
-    assert here.work.seconds > seconds
+    assert here.work.sql_seconds > seconds
+
+
+def test_a_pause_before_another_attempt_is_a_wait(call: Call) -> None:
+    attempts: list[int] = []
+
+    def meets_another(_session: Session) -> None:
+        attempts.append(1)
+        if len(attempts) < 4:
+            raise Retry
+
+    work = noted(call, lambda: call.database.write(meets_another))
+    assert len(attempts) == 4
+    assert work.wait_seconds > 0
+
+
+def test_a_database_that_is_gone_is_waited_for_and_no_other_part_grows() -> None:
+    """The server is killed and started again while a call waits for it."""
+    with alone() as server:
+        database = Database(server.address("primary"))
+        query = sa.select(sa.literal(1))
+        database.read(lambda session: session.rows(query))
+        server.kill("primary")
+        lost = Event()
+        database.observer = lambda _text: lost.set()
+
+        def ask() -> tuple[float, ...]:
+            here.work.begin()
+            began = perf_counter()
+            database.read(lambda session: session.rows(query))
+            return here.work.parts(perf_counter() - began)
+
+        with ThreadPoolExecutor(1) as other:
+            asking = other.submit(ask)
+            assert lost.wait(30)  # it has found its connection broken
+            server.start_again("primary")
+            parts = dict(zip(PARTS, asking.result(60), strict=True))
+        assert parts["wait"] > sum(parts.values()) / 2
+        assert parts["files"] == parts["encoding"] == 0
+        database.close()
+
+
+def test_files_are_a_part_of_their_own_whoever_works_on_them(call: Call) -> None:
+    make_table(call, "t")
+    root = f"{call.warehouse.root}/t"
+    for work in (
+        lambda: call.warehouse.make(f"{root}/a"),
+        lambda: call.warehouse.each(lambda number: call.warehouse.make(f"{root}/{number}"), range(400), root),
+        lambda: call.warehouse.make("memory://warehouse/a"),
+    ):
+        done = noted(call, work)
+        assert done.files_seconds > 0
+        assert done.sql_seconds == done.lock_seconds == done.wait_seconds == 0
+    assert not here.work.is_in_files
+
+
+def test_a_storage_that_is_asked_outside_of_a_transaction_is_files(tmp_path: Path) -> None:
+    """It does not answer at first: the time until it is given up is named, though no transaction was open then."""
+    with stalling() as storage:
+        warehouse = Warehouse(str(tmp_path), options=storage.s3, timeout=0.5)
+        here.work.begin()
+        began = perf_counter()
+        with pytest.raises(MetaError, match="warehouse_timeout"):
+            asking_first(lambda: warehouse.exists("s3a://bucket/t"))
+        parts = dict(zip(PARTS, here.work.parts(perf_counter() - began), strict=True))
+    assert parts["files"] > sum(parts.values()) / 2
 
 
 @pytest.mark.parametrize(

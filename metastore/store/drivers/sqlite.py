@@ -28,7 +28,7 @@ from metastore.store.drivers.contract import (
     connected,
     on_conflict,
 )
-from metastore.store.work import here
+from metastore.work import here
 
 
 class SQLiteDriver(Driver):
