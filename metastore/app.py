@@ -81,7 +81,8 @@ def prepare(config: Config) -> None:
 
     Leaves no connection open.
 
-    Raises VersionMismatch when a newer server has made the schema, ConfigError for settings of authentication that do not fit.
+    Raises VersionMismatch when a newer server has made the schema, ConfigError for settings of authentication that do not fit, MetaError
+    for other settings: a listener, a database, a warehouse whose file system has no driver here.
     """
     Listeners.check(config)
     _check_audit(config)
@@ -90,6 +91,7 @@ def prepare(config: Config) -> None:
     authenticator.check(config)
     metastore = build(config, Listeners())
     try:
+        _check_warehouse(config, metastore.warehouse)
         Authenticator(metastore)  # raises what is wrong before anything is changed
         with metastore.database.told():
             metastore.database.driver.check()
@@ -117,6 +119,16 @@ def _check_traces(config: Config) -> None:
         raise MetaError(f"traces_endpoint {config.traces_endpoint} is no URL of a collector: write http://HOST:4318")
     if any(find_spec(f"opentelemetry.{name}") is None for name in ("sdk", "exporter")) if find_spec("opentelemetry") else True:
         raise MetaError("traces_endpoint needs OpenTelemetry: pip install 'metastore[otel]'")
+
+
+def _check_warehouse(config: Config, warehouse: Warehouse) -> None:
+    for name in ("warehouse", "external_warehouse"):
+        location = getattr(config, name)
+        if location:
+            try:
+                warehouse.check_driver(location)
+            except MetaError as error:
+                raise MetaError(f"setting {name}: {error.message}") from error
 
 
 def _check_whitelist(config: Config) -> None:
@@ -181,10 +193,12 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
     `ready` is called with the address once every worker accepts calls. Raises OSError if the port is taken, MetaError if the
     database or a listener does not fit.
     """
+    from metastore.wire.descriptors import raise_limit
     from metastore.wire.server import Supervisor
     from metastore.wire.signals import listen_alone
 
     listen_alone()
+    raise_limit()
     style = config.log_format if config.log_format != "auto" else "console" if sys.stderr.isatty() else "json"
     log.configure(config.log_level, style)
     for warning in (*config.warnings, *_warnings(config)):

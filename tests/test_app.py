@@ -1,5 +1,6 @@
 """What a server says and leaves when it starts and stops."""
 
+import resource
 import signal
 import socket
 import subprocess
@@ -62,6 +63,48 @@ def test_a_database_that_does_not_answer_is_named(kind: str, tmp_path: Path) -> 
     assert f"database {kind}" in ended.stderr
     assert "refused" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def start(tmp_path: Path, *options: str, path: Path = ROOT) -> str:
+    """Start a server that must refuse to; return what it says. `path` comes first where Python looks for modules."""
+    variables = environment(tmp_path, {"PYTHONPATH": f"{path}:{ROOT}"})
+    ended = subprocess.run(
+        [*COMMAND, "serve", "--port", "0", *options], env=variables, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 1, ended.stdout
+    assert "Traceback" not in ended.stderr
+    return " ".join(ended.stderr.split())
+
+
+@pytest.mark.parametrize("option", ["--warehouse", "--external-warehouse"])
+def test_a_warehouse_without_a_driver_is_refused_at_the_start(option: str, tmp_path: Path) -> None:
+    missing = tmp_path / "modules"
+    missing.mkdir()
+    for name in ("s3fs", "gcsfs"):
+        (missing / f"{name}.py").write_text("raise ImportError('not here')")  # as if it were not installed
+    said = start(tmp_path, option, "s3a://bucket/warehouse", path=missing)
+    assert f"setting {option[2:].replace('-', '_')}: s3a://bucket/warehouse: the driver of s3a:// is not installed" in said
+    assert "pip install 'metastore[s3]'" in said
+    assert "pip install 'metastore[gcs]'" in start(tmp_path, option, "gs://bucket/warehouse", path=missing)
+    assert not (tmp_path / "data" / "metastore" / "metastore.db").exists(), "nothing was made"
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [("s4://bucket/w", "no driver knows the scheme s4://"), ("s3a:///w", "names no bucket"), ("file://host/w", "names the host host")],
+)
+def test_a_warehouse_that_names_no_file_system_is_refused_at_the_start(location: str, said: str, tmp_path: Path) -> None:
+    assert said in start(tmp_path, "--warehouse", location)
+
+
+def test_a_server_opens_as_many_files_as_the_system_lets_it(tmp_path: Path) -> None:
+    low = ("sh", "-c", 'ulimit -S -n 50 && exec "$@"', "sh", *COMMAND)
+    with serving("--workers", "1", home=tmp_path, command=low) as server:
+        pid = server.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for each in (str(pid), *children):
+            soft, hard = resource.prlimit(int(each), resource.RLIMIT_NOFILE)
+            assert soft == hard > 50
 
 
 def test_a_whitelist_that_can_not_be_matched_is_told_at_the_start(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import structlog
 
+from metastore.errors import MetastoreError
 from metastore.service.context import Metastore
 from metastore.store import leases
 
@@ -93,8 +94,8 @@ class Runner:
         if names:
             try:
                 self._metastore.database.write(lambda session: leases.give_back(session, names, self._who))
-            except Exception:
-                log.exception("leases could not be given back; they expire", jobs=names)
+            except Exception as error:  # noqa: BLE001  # the end of a process is not held up
+                _log_failure("leases could not be given back; they expire", error, jobs=names)
 
     def _loop(self) -> None:
         while not self._ended.is_set():
@@ -110,8 +111,8 @@ class Runner:
         state.due = now + state.interval
         try:
             left = self._lease(state)
-        except Exception:
-            log.exception("the lease of a job could not be looked at; it is tried again", job=state.job.name)
+        except Exception as error:  # noqa: BLE001  # the jobs go on
+            _log_failure("the lease of a job could not be looked at; it is tried again", error, job=state.job.name)
             return
         if not state.holds:
             state.due = now + min(left, state.lease)
@@ -147,8 +148,16 @@ class Runner:
         try:
             state.job.run(self._metastore, state.since)
             state.since = began
-        except Exception:
-            log.exception("a job failed; it is tried again", job=state.job.name, seconds=state.interval)
+        except Exception as error:  # noqa: BLE001  # the jobs go on
+            _log_failure("a job failed; it is tried again", error, job=state.job.name, seconds=state.interval)
+
+
+def _log_failure(event: str, error: Exception, **fields: object) -> None:
+    """Log why something failed: with the stack unless the error says all, as that of a database that is gone does."""
+    if isinstance(error, MetastoreError):
+        log.error(event, reason=error.message, **fields)
+    else:
+        log.error(event, exc_info=error, **fields)
 
 
 def _runs(state: _State) -> bool:

@@ -1,4 +1,7 @@
-"""Whether this process reaches its database: one line of the log when it is lost, and one when it is back. Never connects itself."""
+"""Whether a process reaches its database, and whether that takes changes: a line of the log when that ends, and one when it is so again.
+
+It never connects itself.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,24 @@ from contextlib import contextmanager
 
 from metastore import log
 
+CALM = 5.0
+"""Seconds without a refusal after which a change shows that changes are taken: on a full disk a small one may still find room."""
+
 
 class Contact:
-    """What one process knows of its way to one database: lost while no connection can be opened. Safe for threads."""
+    """What one process knows of one database: lost while no connection can be opened. Safe for threads."""
 
     def __init__(self, database: str) -> None:
         """`database` is its URL, without the password."""
         self.was_made = False
         """Whether a connection was ever opened."""
-        self._database = database
+        self.loss = ""
+        """Why no connection could be opened, "" while the database is reached."""
+        self.refusal = ""
+        """Why the database takes no changes, "" as far as it is known to take them."""
+        self._lost_at = self._refused_at = 0.0
         self._lock = threading.Lock()
-        self._lost_since: float | None = None
-        self._log = log.get("metastore.database")
+        self._log = log.get("metastore.database").bind(database=database)
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -30,22 +39,37 @@ class Contact:
             yield
         except Exception as error:
             if self.was_made:
-                self._lose(str(error))
+                self._lose(str(error) or type(error).__name__)
             raise
         self.was_made = True
         self._regain()
 
     def _lose(self, reason: str) -> None:
         with self._lock:
-            if self._lost_since is not None:
-                return
-            self._lost_since = time.monotonic()
-        self._log.error("database lost", database=self._database, reason=reason, pid=os.getpid())
+            known, self.loss = bool(self.loss), reason
+            if not known:
+                self._lost_at = time.monotonic()
+        if not known:
+            self._log.error("database lost", reason=reason, pid=os.getpid())
 
     def _regain(self) -> None:
         with self._lock:
-            if self._lost_since is None:
+            if not self.loss:
                 return
-            seconds = round(time.monotonic() - self._lost_since, 3)
-            self._lost_since = None
-        self._log.warning("database is back", database=self._database, seconds=seconds, pid=os.getpid())
+            self.loss = ""
+        self._log.warning("database is back", seconds=round(time.monotonic() - self._lost_at, 3), pid=os.getpid())
+
+    def refuse(self, reason: str) -> None:
+        """Note that the database did not take a change."""
+        with self._lock:
+            known, self.refusal, self._refused_at = bool(self.refusal), reason, time.monotonic()
+        if not known:
+            self._log.error("database takes no changes", reason=reason, pid=os.getpid())
+
+    def accept(self) -> None:
+        """Note that the database took a change."""
+        with self._lock:
+            if not self.refusal or time.monotonic() - self._refused_at < CALM:
+                return
+            self.refusal = ""
+        self._log.warning("database takes changes again", pid=os.getpid())

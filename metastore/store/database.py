@@ -37,6 +37,7 @@ from metastore.store.drivers.contract import (
     Unavailable,
     UniqueViolation,
     Unstorable,
+    Unwritable,
     inserting,
 )
 from metastore.store.kinds import KINDS, LOCK, kind_of
@@ -303,7 +304,10 @@ class Database:
 
     def _changing(self, work: Callable[[Session], T], begin: tuple[str, ...]) -> T:
         with self.driver.writing():
-            return self._attempt(work, begin)
+            result = self._attempt(work, begin)
+        if self.contact.refusal:
+            self.contact.accept()
+        return result
 
     def _attempt(self, work: Callable[[Session], T], begin: tuple[str, ...]) -> T:
         """Run `work` until it succeeds: in a transaction that statements of `begin` begin, or else each statement by itself."""
@@ -324,6 +328,12 @@ class Database:
             except Unstorable as error:
                 raise InvalidObject(
                     f"database {self.url.get_backend_name()} can not store a value of the request: {error.__cause__}; shorten or correct it"
+                ) from error
+            except Unwritable as error:
+                self.contact.refuse(str(error.__cause__))
+                raise MetaError(
+                    f"database {self.url.get_backend_name()} takes no changes: {error.__cause__}; nothing was changed. "
+                    "Make room on its disk, or see that it may be written"
                 ) from error
             except DatabaseUnreachable as error:
                 failed: Exception = error

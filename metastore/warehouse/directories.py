@@ -65,6 +65,10 @@ class Warehouse:
     def _at(self, text: str) -> tuple[Files, str]:
         return self._systems.at(text)
 
+    def check_driver(self, location: str) -> None:
+        """Load the driver of a location's file system, which is not asked anything. MetaError that says what to install."""
+        self._systems.check(location)
+
     def each(self, work: Callable[[T], R], items: Sequence[T], at: str) -> list[R]:
         """Do one thing for many items at the location `at`, in parallel where that helps; one that raises ends all, and is raised."""
         protocol = parse(at).protocol

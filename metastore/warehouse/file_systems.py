@@ -19,8 +19,22 @@ from metastore.warehouse.remote import RemoteFiles
 from metastore.work import in_files
 
 Files = LocalFiles | RemoteFiles
+EXTRAS = {"s3": "s3", "gs": "gcs", "abfs": "abfs"}
+"""The extras of this package with the drivers of schemes, by the name that fsspec has for them."""
+KNOWN = "write a path, file:///path, s3a://bucket/path, gs://bucket/path, abfss://.., hdfs://.., or what else fsspec has a driver for"
 TIMEOUT = 30.0
 """Seconds for which a remote file system is waited for, unless the settings say otherwise."""
+
+
+def _place(text: str) -> Location:
+    """Split a location. MetaError for one that can name no place of its file system."""
+    location = parse(text)
+    authority = location.key[1]
+    if location.protocol == "file" and authority:
+        raise MetaError(f"{text} names the host {authority}: write file:///path, with three slashes, for a local file")
+    if location.protocol in OBJECT_STORES and not authority:
+        raise MetaError(f"{text} names no bucket: write {location.scheme}://bucket/path")
+    return location
 
 
 class FileSystems:
@@ -36,22 +50,32 @@ class FileSystems:
 
     def at(self, text: str) -> tuple[Files, str]:
         """Return the file system of a location and the path there. MetaError, StorageUnreachable."""
-        location = parse(text)
+        location = _place(text)
         _, authority, path = location.key
         if location.protocol == "file":
-            if authority:
-                raise MetaError(f"{text} names the host {authority}: write file:///path, with three slashes, for a local file")
             return self._local, path
         files, driver = self._remote.get((location.protocol, authority)) or self._open(text, location)
         if location.protocol in OBJECT_STORES or location.protocol == "memory":
             return files, driver._strip_protocol(f"{location.protocol}://{authority}{path}")  # noqa: SLF001  # a driver's hook
         return files, path
 
+    def check(self, text: str) -> None:
+        """Load the driver of a location, without asking its file system. MetaError that says what to install."""
+        location = _place(text)
+        if location.protocol == "file":
+            return
+        try:
+            fsspec.get_filesystem_class(location.protocol)
+        except ImportError as error:
+            extra = EXTRAS.get(location.protocol)
+            install = f"pip install 'metastore[{extra}]'" if extra else "install that"
+            raise MetaError(f"{text}: the driver of {location.scheme}:// is not installed ({error}); {install}") from error
+        except ValueError as error:
+            raise MetaError(f"{text}: no driver knows the scheme {location.scheme}://; {KNOWN}") from error
+
     @in_files
     def _open(self, text: str, location: Location) -> tuple[RemoteFiles, type[Any]]:
         key = protocol, authority = location.protocol, location.key[1]
-        if protocol in OBJECT_STORES and not authority:
-            raise MetaError(f"{text} names no bucket: write {location.scheme}://bucket/path")
         patience = self._patience.setdefault(key, Patience(self._timeout, partial(self.silent.mark, key)))
         make = partial(self._make, protocol, authority)
         try:

@@ -44,7 +44,8 @@ _SENT = _RECEIVED + 1
 _LOGINS = {pair: _SENT + 1 + at for at, pair in enumerate(product(MECHANISMS, RESULTS))}
 _OPEN = {pair: _SENT + 1 + len(_LOGINS) + at for at, pair in enumerate(product(TRANSPORTS, MECHANISMS))}
 _SLOW = _SENT + 1 + len(_LOGINS) + len(_OPEN)
-_TOTALS = _SLOW + 1
+_NOT_ACCEPTED = _SLOW + 1
+_TOTALS = _NOT_ACCEPTED + 1
 _LEVELS = _TOTALS + len(TOTALS)
 _SIZE = _LEVELS + len(LEVELS)
 
@@ -113,6 +114,11 @@ class Counts:
         with self._lock:
             self._cells[self._base + _SLOW] += 1.0
 
+    def not_accepted(self) -> None:
+        """Count that there was no room for another connection."""
+        with self._lock:
+            self._cells[self._base + _NOT_ACCEPTED] += 1.0
+
     def publish(self, totals: Sequence[float], levels: Sequence[float]) -> None:
         """Write the figures of `store.figures` of this process, whose totals begin where those of its predecessor ended."""
         with self._lock:
@@ -154,6 +160,11 @@ class Counts:
     def slow_calls(self) -> int:
         """Calls that took long."""
         return int(self._sum(_SLOW))
+
+    @property
+    def accept_failures(self) -> int:
+        """How often there was no room for another connection."""
+        return int(self._sum(_NOT_ACCEPTED))
 
     def figures(self) -> dict[Figure, float]:
         """Return the figures of `store.figures`, of all processes together."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -46,6 +47,8 @@ class _Counted:
             logins.add_metric(login, number)
         yield logins
         yield CounterMetricFamily("metastore_slow_calls", "Calls that took slow_call_threshold or longer.", value=counts.slow_calls)
+        text = "How often a worker process had no descriptor for another connection."
+        yield CounterMetricFamily("metastore_accept_failures", text, value=counts.accept_failures)
         yield from _figures(counts.figures())
         text = "Open connections by transport and mechanism."
         yield _gauge("metastore_connections", text, counts.connections(), ("transport", "mechanism"))
@@ -92,16 +95,28 @@ def _figures(figures: Mapping[Figure, float]) -> Iterable[Metric]:
             yield family
 
 
+class State(NamedTuple):
+    """What the process that is asked says of itself, as `/readyz` does."""
+
+    is_ready: bool
+    database_answers: bool
+    database_changes: bool
+    """Whether it takes changes."""
+
+
 class _Observed:
     """What an observation of the database shows, as metrics."""
 
-    def __init__(self, seen: Observation | None) -> None:
+    def __init__(self, state: State, seen: Observation | None) -> None:
+        self._state = state
         self._seen = seen
 
     def collect(self) -> Iterable[Metric]:
         yield _gauge("metastore_info", "The version of the server.", {(metastore.__version__,): 1}, ("version",))
         seen = self._seen
-        yield _gauge("metastore_database_up", "Whether the database could be asked for what follows.", {(): int(seen is not None)})
+        yield _gauge("metastore_ready", "Whether /readyz says that calls may be sent here.", {(): int(self._state.is_ready)})
+        yield _gauge("metastore_database_up", "Whether the database answers.", {(): int(self._state.database_answers)})
+        yield _gauge("metastore_database_writable", "Whether the database takes changes.", {(): int(self._state.database_changes)})
         if seen is None:
             return
         yield _gauge("metastore_objects", "Objects by kind, at most a minute old.", {(k,): n for k, n in seen.objects.items()}, ("kind",))
@@ -132,14 +147,14 @@ def _gauge(name: str, text: str, values: Mapping[tuple[str, ...], float], labels
     return family
 
 
-def exposition(telemetry: Telemetry, seen: Observation | None, names: Sequence[str]) -> bytes:
+def exposition(telemetry: Telemetry, state: State, seen: Observation | None, names: Sequence[str]) -> bytes:
     """Return all metrics as text: the counts of all processes, and what was seen in the database, None if it could not be asked.
 
     `names` are "metastore", "hive" or both.
     """
     registry = CollectorRegistry()
     if "metastore" in names:
-        registry.register(_Observed(seen))
+        registry.register(_Observed(state, seen))
         registry.register(_Counted(telemetry.counts))
         registry.register(_Running(telemetry))
     if "hive" in names:

@@ -69,11 +69,16 @@ class Pages:
         from metastore.wire import metrics  # a tenth of a second, which only those wait for who look
 
         self._telemetry.publish(self._database)
-        return HttpAnswer(200, metrics.exposition(self._telemetry, self._seen(), self._names), metrics.CONTENT_TYPE)
+        is_ready = not self._readiness.problem()
+        answers = is_ready or not self._readiness.unanswered()
+        state = metrics.State(is_ready, answers, is_ready or (answers and not self._readiness.refusal()))
+        seen = self._look() if answers else None
+        return HttpAnswer(200, metrics.exposition(self._telemetry, state, seen, self._names), metrics.CONTENT_TYPE)
 
     def _seen(self) -> Observation | None:
-        if self._readiness.problem():
-            return None
+        return None if self._readiness.unanswered() else self._look()
+
+    def _look(self) -> Observation | None:
         try:
             return self._observer.look()
         except Exception as error:  # noqa: BLE001  # the other metrics are asked for most when the database is down

@@ -6,7 +6,6 @@ This module never forks: `server.py` runs one `Worker` in each process.
 from __future__ import annotations
 
 import contextlib
-import errno
 import faulthandler
 import os
 import selectors
@@ -23,6 +22,7 @@ from metastore import log
 from metastore.service.context import Metastore
 from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.connection import Connection
+from metastore.wire.descriptors import SCARCE, Accepting
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.methods.table import Handler
 from metastore.wire.pages import Pages
@@ -117,6 +117,7 @@ class Worker:
         """When the silent ones are looked at next."""
         self._active: set[Connection] = set()
         self._changed = threading.Condition()
+        self._accepting = Accepting()
         self._publish_at = 0.0
         self._ends_at: float | None = None
         """When the loop ends, by the monotonic clock; None before `stop`."""
@@ -128,16 +129,14 @@ class Worker:
         `watchdog` ends the whole process when this thread does not run for `watchdog_timeout` seconds.
         """
         threading.stack_size(_STACK_SIZE)
-        for listener in self._sockets:
-            if listener is not None:
-                self._selector.register(listener, selectors.EVENT_READ)
+        self._listen()
         self._selector.register(self._wake, selectors.EVENT_READ)
         if parent is not None:
             self._selector.register(parent, selectors.EVENT_READ)
         while self._ends_at is None or time.monotonic() < self._ends_at:
             if watchdog:
                 faulthandler.dump_traceback_later(self._settings.watchdog_timeout, exit=True)
-            for key, _ in self._selector.select(_TICK):
+            for key, _ in self._selector.select(self._until_next_look()):
                 if key.fileobj in self._sockets:
                     self._accept(key.fileobj)
                 elif key.fileobj is self._wake:
@@ -152,6 +151,29 @@ class Worker:
         if watchdog:
             faulthandler.cancel_dump_traceback_later()
         self._drain()
+
+    def _listen(self) -> None:
+        for listener in self._sockets:
+            if listener is not None:
+                self._selector.register(listener, selectors.EVENT_READ)
+
+    def _turn_away(self) -> None:
+        """Leave clients in the queue of the listening sockets, from where other workers may take them."""
+        for listener in self._sockets:
+            if listener is not None:
+                self._selector.unregister(listener)
+
+    def _until_next_look(self) -> float:
+        """Return for how many seconds there may be nothing to do but what the sockets say; go on accepting when a pause is over."""
+        resumes_at = self._accepting.resumes_at
+        if resumes_at is None:
+            return _TICK
+        left = resumes_at - time.monotonic()
+        if left <= 0:
+            self._accepting.resumes_at = None
+            self._listen()
+            return _TICK
+        return min(left, _TICK)
 
     def _publish(self) -> None:
         """Write every second what other workers are to know of this one."""
@@ -176,10 +198,15 @@ class Worker:
         except (BlockingIOError, ConnectionAbortedError, InterruptedError):
             return
         except OSError as error:
-            self._log.error("accept failed", reason=str(error))
-            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                time.sleep(0.1)
+            if error.errno not in SCARCE:
+                self._log.error("accept failed", reason=str(error))
+                return
+            self._telemetry.counts.not_accepted()
+            if self._accepting.resumes_at is None:  # else the other socket has begun the pause
+                self._turn_away()
+            self._accepting.fail(str(error), len(self._active) + len(self._parked))
             return
+        self._accepting.succeed()
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -236,9 +263,8 @@ class Worker:
         self._start(connection)
 
     def _drain(self) -> None:
-        for listener in self._sockets:
-            if listener is not None:
-                self._selector.unregister(listener)
+        if self._accepting.resumes_at is None:
+            self._turn_away()
         self._sockets.close()
         with self._changed:
             waiting = [*self._parked, *self._silent]

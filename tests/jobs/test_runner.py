@@ -11,6 +11,7 @@ import structlog
 
 from metastore.app import build, close
 from metastore.config import Config
+from metastore.errors import MetaError
 from metastore.jobs import JOBS, Job, Runner
 from metastore.service.context import Metastore
 from metastore.store import leases
@@ -44,10 +45,10 @@ def make(database_url: str, tmp_path: Path) -> Iterator[Callable[..., Metastore]
 class Counting:
     """A job that counts its runs, and how many there were at a time."""
 
-    def __init__(self, *, fails: bool = False, waits: threading.Event | None = None) -> None:
+    def __init__(self, *, error: Exception | None = None, waits: threading.Event | None = None) -> None:
         self.runs: list[int | None] = []
         self.most = self._now = 0
-        self._fails, self._waits, self._lock = fails, waits, threading.Lock()
+        self._error, self._waits, self._lock = error, waits, threading.Lock()
 
     def __call__(self, metastore: Metastore, since: int | None) -> None:  # noqa: ARG002  # a job takes both
         with self._lock:
@@ -58,8 +59,8 @@ class Counting:
             self._waits.wait(PATIENCE)
         with self._lock:
             self._now -= 1
-        if self._fails:
-            raise OSError("the disk is gone")
+        if self._error is not None:
+            raise self._error
 
 
 def job(run: Counting, name: str = "test", switch: str | None = None) -> Job:
@@ -109,8 +110,13 @@ def test_a_run_is_told_when_the_last_good_one_began(make: Callable[..., Metastor
     assert began <= first < second
 
 
-def test_a_job_that_fails_is_logged_and_tried_again(make: Callable[..., Metastore]) -> None:
-    bad, good = Counting(fails=True), Counting()
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [(OSError("the disk is gone"), "exc_info"), (MetaError("the database is gone"), "reason")],
+    ids=["a fault", "what says all"],
+)
+def test_a_job_that_fails_is_logged_and_tried_again(error: Exception, shown: str, make: Callable[..., Metastore]) -> None:
+    bad, good = Counting(error=error), Counting()
     runner = Runner(make(compactor_cleaner_interval=0.1), [job(bad, "bad"), job(good, "good")])
     with structlog.testing.capture_logs() as logs:
         runner.start()
@@ -119,7 +125,8 @@ def test_a_job_that_fails_is_logged_and_tried_again(make: Callable[..., Metastor
     assert bad.runs[:2] == [None, None]
     told = next(entry for entry in logs if entry["log_level"] == "error")
     assert (told["event"], told["job"]) == ("a job failed; it is tried again", "bad")
-    assert told["exc_info"] is True
+    assert {"exc_info", "reason"} & set(told) == {shown}
+    assert str(error) in str(told[shown])
 
 
 @pytest.mark.parametrize("most", [1, 1_000_000], ids=["once", "always"])

@@ -18,7 +18,7 @@ from metastore.client import connect
 from metastore.wire.errors import reason
 from tests.support.replicas import alone
 from tests.support.servers import Server, serving
-from tests.wire.test_pages import get
+from tests.wire.test_pages import get, sample
 from tests.wire.test_telemetry import eventually
 
 
@@ -151,6 +151,10 @@ def test_each_worker_says_once_that_the_database_is_lost_and_once_that_it_is_bac
                 assert database.address("primary").rpartition(":")[2].partition("/")[0] in line["reason"], "it names the port"
                 assert line["database"] == database.address("primary")
             assert get(server.uri, "/readyz")[0] == 503
+            text = get(server.uri, "/metrics")[1]
+            assert sample(text, "metastore_ready") == sample(text, "metastore_database_up") == 0
+            assert sample(text, "metastore_workers") == 2, "what the processes know is told all the same"
+            assert "refused" in events(server, "not ready")[0]["reason"]
             assert events(server, "database is back") == []
             database.start_again("primary")
             for line in eventually(lambda: each_worker(server, "database is back")):
@@ -158,6 +162,7 @@ def test_each_worker_says_once_that_the_database_is_lost_and_once_that_it_is_bac
             with connect(server.uri, timeout=30) as client:
                 client.create_database(idl.Database("d"))
             assert get(server.uri, "/readyz")[0] == 200
+            assert len(events(server, "ready again")) <= len(events(server, "not ready")) <= 2
             assert len(events(server, "database lost")) == len(events(server, "database is back")) == 2
 
 

@@ -5,6 +5,7 @@ ReferenceViolation   a row that others refer to was to go
 Retry                nothing was done: begin again
 GuardFailed          a guard among the statements did not hold: nothing was done
 Unavailable          the connection broke before anything was committed
+Unwritable           the database takes no changes: nothing was done
 NoSuchTable          the schema has not been made
 BrokenAtCommit       it broke while the commit was on its way
 """
@@ -52,6 +53,10 @@ class Unavailable(Exception):
 
 class DatabaseUnreachable(Unavailable):
     """No connection could be opened."""
+
+
+class Unwritable(Exception):
+    """The database takes no changes: its disk is full or fails, or it only reads. Nothing was done."""
 
 
 class Unstorable(Exception):

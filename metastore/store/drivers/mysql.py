@@ -25,6 +25,7 @@ from metastore.store.drivers.contract import (
     Unavailable,
     UniqueViolation,
     Unstorable,
+    Unwritable,
     connected,
 )
 
@@ -172,6 +173,8 @@ class MySQLDriver(Driver):
             return Retry
         if code in (1406, 1366, 1153):
             return Unstorable
+        if code in (1021, 1026, 1114, 1290, 1836) or (code == 1030 and "Got error 28 " in str(error.args[1])):
+            return Unwritable  # the disk is full, or it only reads
         if code in (2006, 2013, 2055, 1053, 1927) or isinstance(error, self.pymysql.err.InterfaceError):
             return Unavailable
         return None

@@ -27,6 +27,7 @@ from metastore.store.drivers.contract import (
     Unavailable,
     UniqueViolation,
     Unstorable,
+    Unwritable,
     connected,
     inserting,
     on_conflict,
@@ -123,6 +124,8 @@ class PostgreSQLDriver(Driver):
             return Retry
         if isinstance(error, (errors.DuplicateTable, errors.DuplicateObject)):
             return Retry  # of two that make a listener's table at one time, with IF NOT EXISTS even, one may be told that it is there
+        if isinstance(error, (errors.DiskFull, errors.IoError)):
+            return Unwritable
         if isinstance(error, (self.psycopg.OperationalError, self.psycopg.InterfaceError, errors.ReadOnlySqlTransaction)):
             return Unavailable  # the last of what is a standby by now
         return None

@@ -25,10 +25,15 @@ from metastore.store.drivers.contract import (
     Row,
     Session,
     UniqueViolation,
+    Unwritable,
     connected,
     on_conflict,
 )
 from metastore.work import here
+
+_UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY")
+_UNWRITABLE_TEXTS = ("database or disk is full", "disk I/O error", "attempt to write a readonly database")
+"""What the same are called where Python does not tell their names."""
 
 
 class SQLiteDriver(Driver):
@@ -70,7 +75,8 @@ class SQLiteDriver(Driver):
         pass
 
     def rollback(self, cursor: Any) -> None:
-        cursor.execute("ROLLBACK")
+        if cursor.connection.in_transaction:  # when the disk is full it has ended by itself
+            cursor.execute("ROLLBACK")
 
     def ignoring(self, table: sa.Table) -> Insert:
         return sa.insert(table).prefix_with("OR IGNORE")
@@ -101,6 +107,8 @@ class SQLiteDriver(Driver):
             return NoSuchTable
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or "is locked" in text:
             return Retry
+        if code.startswith(_UNWRITABLE) or text.startswith(_UNWRITABLE_TEXTS):
+            return Unwritable
         return None
 
     @contextmanager
@@ -118,7 +126,15 @@ class SQLiteDriver(Driver):
 
     @contextmanager
     def _locked(self, suffix: str) -> Iterator[None]:
-        """Hold a lock file beside the database."""
-        with Path(f"{self.path}.{suffix}").open("wb") as file:
+        """Hold a lock file beside the database. MetaError where it can not be opened."""
+        path = f"{self.path}.{suffix}"
+        try:
+            file = Path(path).open("wb")  # noqa: SIM115  # what is raised while it is open has other reasons
+        except OSError as error:
+            raise MetaError(
+                f"database sqlite takes no changes: its lock file {path} can not be opened: {error.strerror}; nothing was changed. See "
+                "that the folder may be written and that the server may open more files"
+            ) from error
+        with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
