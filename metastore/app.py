@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from metastore import log
-from metastore.config import Config
+from metastore.config import Config, hive_properties
 from metastore.errors import MetaError
 from metastore.jobs import JOBS, Runner
 from metastore.listeners import Listeners
@@ -28,6 +28,7 @@ from metastore.wire import audit
 from metastore.wire.auth import authenticator
 from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.settings import WireSettings
+from metastore.wire.tls import certificates
 
 
 def build(config: Config, listeners: Listeners | None = None) -> Metastore:
@@ -76,14 +77,12 @@ def close(metastore: Metastore) -> None:
         metastore.journal.close()
 
 
-def prepare(config: Config) -> None:
-    """Bring the schema up to date, make the objects that a server begins with and take back what a killed one had begun.
+def check(config: Config) -> None:
+    """Raise MetaError, ConfigError or OSError for settings with which no server can be started, without asking the database.
 
-    Leaves no connection open.
-
-    Raises VersionMismatch when a newer server has made the schema, ConfigError for settings of authentication that do not fit, MetaError
-    for other settings: a listener, a database, a warehouse whose file system has no driver here.
+    A MetaError may be that of a listener, or of a warehouse whose file system has no driver here.
     """
+    hive_properties.check(config)
     Listeners.check(config)
     _check_audit(config)
     _check_traces(config)
@@ -92,7 +91,22 @@ def prepare(config: Config) -> None:
     metastore = build(config, Listeners())
     try:
         _check_warehouse(config, metastore.warehouse)
-        Authenticator(metastore)  # raises what is wrong before anything is changed
+        Authenticator(metastore)
+    finally:
+        close(metastore)
+    certificates(wire_settings(config))
+
+
+def prepare(config: Config) -> None:
+    """Bring the schema up to date, make the objects that a server begins with and take back what a killed one had begun.
+
+    Leaves no connection open.
+
+    Raises VersionMismatch when a newer server has made the schema, and what `check` raises, before anything is changed.
+    """
+    check(config)
+    metastore = build(config, Listeners())
+    try:
         with metastore.database.told():
             metastore.database.driver.check()
         migrate.upgrade(metastore.database)
@@ -138,15 +152,15 @@ def _check_whitelist(config: Config) -> None:
         raise MetaError(f"partition_name_whitelist: {error.message}") from error
 
 
-def _warnings(config: Config) -> list[str]:
+def warnings(config: Config) -> list[str]:
     """Say what an operator may have meant otherwise."""
-    if config.authorization == "none" or (config.authentication and "anonymous" not in config.authentication):
-        return []
-    told = (
-        f"authorization is {config.authorization}, and clients without a login are let in: whatever user such a client names in set_ugi is "
-        "believed; take anonymous out of the setting authentication unless only programs that may name anybody can connect"
-    )
-    return [told]
+    told = [*config.warnings, *hive_properties.overruled(config)]
+    if config.authorization != "none" and (not config.authentication or "anonymous" in config.authentication):
+        told.append(
+            f"authorization is {config.authorization}, and clients without a login are let in: whatever user such a client names in "
+            "set_ugi is believed; take anonymous out of the setting authentication unless only programs that may name anybody can connect"
+        )
+    return told
 
 
 def start_worker(config: Config) -> tuple[Metastore, Runner]:
@@ -201,8 +215,12 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
     raise_limit()
     style = config.log_format if config.log_format != "auto" else "console" if sys.stderr.isatty() else "json"
     log.configure(config.log_level, style)
-    for warning in (*config.warnings, *_warnings(config)):
+    for warning in warnings(config):
         log.get("metastore.config").warning(warning)
+    if unused := hive_properties.without_effect(config):
+        shown = ", ".join(unused[:5]) + (" ..." if len(unused) > 5 else "")
+        told = "properties of Hive's have no effect; `metastore config` lists them"
+        log.get("metastore.config").info(told, number=len(unused), names=shown)
     prepare(config)
     runners: list[Runner] = []
 

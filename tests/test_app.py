@@ -132,3 +132,20 @@ def test_a_hive_site_is_taken_as_it_is(tmp_path: Path) -> None:
         connect(server.uri) as client,
     ):
         assert client.get_database("default").locationUri == f"file:{tmp_path}/lake"
+
+
+def test_a_hive_site_that_asks_for_more_safety_ends_the_start_before_anything_is_made(tmp_path: Path) -> None:
+    properties = {"hive.metastore.sasl.enabled": "true", "hive.metastore.use.SSL": "true", "hive.x.y": "1", "javax.jdo.option.X": "1"}
+    items = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in properties.items())
+    hive_site = tmp_path / "hive-site.xml"
+    hive_site.write_text(f"<configuration>{items}</configuration>")
+    ended = subprocess.run(
+        [*COMMAND, "serve", "--port", "0", "--hive-site", str(hive_site)],
+        env=environment(tmp_path / "home"), cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (1, "")
+    for name in ("hive.metastore.sasl.enabled", "kerberos_principal", "hive.metastore.use.SSL", "tls_certificate"):
+        assert name in ended.stderr
+    (counted,) = [line for line in ended.stderr.splitlines() if "have no effect" in line]
+    assert '"number":2' in counted
+    assert not (tmp_path / "home").exists()

@@ -1,8 +1,8 @@
 """Hold every setting of the server in one frozen object, and say where each value came from.
 
-`settings` declares them, `values` reads and writes them as text, `sources` collects them from files, environment and
-options, `document` prints the table of `docs/settings.md`, `classes` loads a class that a setting names. Nothing here
-acts on a setting.
+`settings` declares them, `values` reads and writes them as text, `sources` collects them from files, environment and options,
+`hive_properties` judges what came under names of Hive's, `document` prints `docs/settings.md` and `docs/hive-properties.md`, `classes`
+loads a class that a setting names. Nothing here acts on a setting.
 """
 
 from metastore.config.settings import Config, Setting, settings, shown

@@ -1,12 +1,14 @@
-"""Print the settings as the Markdown of `docs/settings.md`: `python -m metastore.config.document > docs/settings.md`.
+"""Print pages of the documentation: `python -m metastore.config.document > docs/settings.md`, with `hive` docs/hive-properties.md.
 
-A test compares the file with what this prints. Never reads a configuration.
+A test compares the files with what this prints. Never reads a configuration.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
+from metastore.config.hive_properties import NOT_NEEDED, PROMISES
 from metastore.config.settings import Setting, settings
 from metastore.config.values import render
 
@@ -20,9 +22,62 @@ command line's options, `--set NAME=VALUE`. `NAME` is ours or any of Hive's. `me
 where it came from.
 
 Durations may have a unit (`300s`, `5m`, `1d`), sizes too (`100MiB`). Lists are separated by commas. In the
-environment, mappings are JSON. A property of Hive that is not listed here is kept, so that clients can ask for it, and
-has no effect; the database settings of a Java metastore (`javax.jdo.option...`) are left aside, because its schema is
-another one.
+environment, mappings are JSON. In TOML settings stand at the top of the file, before sections such as `[proxy_users.trino]`. What
+becomes of the properties of an existing `hive-site.xml` is said in [Properties of Hive](hive-properties.md).
+"""
+
+_HIVE_HEAD = """# Properties of Hive
+
+Generated from `metastore/config/` by `python -m metastore.config.document hive`; do not edit.
+
+A server takes an existing `hive-site.xml` (`--hive-site FILE` or `METASTORE_HIVE_SITE`). Look first what would become of it:
+
+```sh
+metastore config --hive-site hive-site.xml --check     # status 0 if a server would start with it
+```
+
+Each property is one of these:
+
+| outcome | meaning |
+|---|---|
+| used | it is a setting, which is named |
+| not needed | the server does without, or the property is for clients or for Hive's engine |
+| not used | it has no effect; it is kept so that clients can ask for it |
+| refused | it asks for more safety than the settings give: the server does not start |
+
+The log counts the properties without effect at each start. Passwords in a Java credential store
+(`hadoop.security.credential.provider.path`) are not read: give them as settings.
+
+## Promises of safety
+
+A file that promises what the server would not do ends the start, and the error says what to set. To go without what the first kind
+promises, give the setting that decides yourself (`authentication = ["anonymous"]`, `authorization = "none"`): the log then warns at each
+start. TLS has no such setting: change the property, or overrule it with `--set NAME=false`.
+
+| property | asks for | what to do | decided by |
+|---|---|---|---|
+"""
+
+_TAKEN = """
+Where all that they need is named in the file, properties of logins are taken as they are:
+
+| property | setting |
+|---|---|
+| `hive.metastore.sasl.enabled=true`, `hive.metastore.authentication=KERBEROS` | `authentication = ["kerberos", "token"]` |
+| `hive.metastore.authentication=LDAP` | `authentication = ["ldap"]` |
+| `hive.metastore.authentication=JWT` | `authentication = ["jwt"]` |
+
+## Used
+
+| property | setting |
+|---|---|
+"""
+
+_NOT_NEEDED = """
+## Not needed
+
+| property | why |
+|---|---|
 """
 
 
@@ -31,11 +86,27 @@ def document() -> str:
     return _HEAD + "".join(_rows())
 
 
+def hive_document() -> str:
+    """Return the page of Hive's properties."""
+    promises = "".join(
+        f"| {_code(each.names)} | {each.wants} | {each.remedy} | `{each.setting}`{', which has to give it' if each.binding else ''} |\n"
+        for each in PROMISES
+    )
+    used = sorted((name, setting.name) for setting in settings() for name in setting.hive)
+    used.append(("hadoop.proxyuser.NAME.hosts, .groups, .users", "proxy_users"))
+    taken = "".join(f"| `{name}` | `{setting}` |\n" for name, setting in used)
+    return _HIVE_HEAD + promises + _TAKEN + taken + _NOT_NEEDED + "".join(f"| `{name}` | {why} |\n" for name, why in NOT_NEEDED)
+
+
+def _code(names: tuple[str, ...]) -> str:
+    return "<br>".join(f"`{name}`" for name in names)
+
+
 def _rows() -> Iterator[str]:
     for setting in settings():
         if setting.group:
             yield f"\n## {setting.group}\n\n| setting | default | meaning | in Hive |\n|---|---|---|---|\n"
-        yield f"| `{setting.name}` | {_default(setting)} | {setting.doc} | {_names(setting)} |\n"
+        yield f"| `{setting.name}` | {_default(setting)} | {setting.doc} | {_code(setting.hive)} |\n"
 
 
 def _default(setting: Setting) -> str:
@@ -44,9 +115,5 @@ def _default(setting: Setting) -> str:
     return f"`{text}`{suffix}" if text and text != "{}" else ""
 
 
-def _names(setting: Setting) -> str:
-    return "<br>".join(f"`{name}`" for name in setting.hive)
-
-
 if __name__ == "__main__":
-    print(document(), end="")  # noqa: T201 - this module is a command
+    print(hive_document() if sys.argv[1:] == ["hive"] else document(), end="")  # noqa: T201 - this module is a command

@@ -510,7 +510,7 @@ class Config:
     txn_reaper_interval: float = _setting(
         60.0,
         "How often transactions and locks are looked over for those to give up.",
-        ("metastore.acid.housekeeper.interval", "hive.timedout.txn.reaper.interval"),
+        ("metastore.acid.housekeeper.interval", "hive.metastore.acid.housekeeper.interval", "hive.timedout.txn.reaper.interval"),
         unit="s",
         minimum=0.1,
     )
@@ -873,6 +873,8 @@ class Config:
 
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Where each value that is not the default came from, by setting."""
+    hive: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Where each property under a name of Hive's came from, the one that was given last standing last; `hive_properties` judges them."""
     other: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Hive's properties that the server has no use for, by name: clients may ask for them."""
     warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)

@@ -1,7 +1,8 @@
 """Collect the settings: defaults, hive-site.xml, TOML, environment, options, assignments; what comes later wins.
 
-A name that looks like one of ours but is unknown is an error; a foreign Hive property is kept in `Config.other`.
-Java's own database settings are left aside with a warning, for its schema is not ours. Never opens a database.
+A name that looks like one of ours but is unknown is an error; a foreign Hive property is kept in `Config.other`, and what becomes of
+each is said by `hive_properties`. Java's own database settings are left aside with a warning, for its schema is not ours. Never opens
+a database.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from metastore.config.hive_properties import logins
 from metastore.config.settings import Config, by_name, check, settings
 from metastore.config.values import ConfigError, Value, parse
 
@@ -24,6 +26,9 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+_OPTIONS = {"host", "port", "workers"}
+"""Names of settings that options of file systems have too."""
 
 Found = tuple[str, object, str]
 """A name as it was written, its value, and where it was found."""
@@ -52,7 +57,14 @@ def load(
     given = {name: value for name, value in (options or {}).items() if value is not None}
     collected.add((name, value, f"--{name.replace('_', '-')}") for name, value in given.items())
     collected.add(_assignments(assignments))
-    return Config(**collected.values, sources=collected.sources, other=collected.other, warnings=tuple(collected.warnings))
+    collected.take_logins()
+    return Config(
+        **collected.values,
+        sources=collected.sources,
+        hive=collected.hive,
+        other=collected.other,
+        warnings=tuple(collected.warnings),
+    )
 
 
 def changed(config: Config, name: str, text: str, source: str) -> Config:
@@ -67,11 +79,15 @@ class _Collected:
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.sources: dict[str, str] = {}
+        self.hive: dict[str, str] = {}
         self.other: dict[str, str] = {}
         self.warnings: list[str] = []
 
     def add(self, found: Iterable[Found]) -> None:
         for written, value, source in found:
+            if "." in written:
+                self.hive.pop(written, None)  # the one that was given last stands last
+                self.hive[written] = source
             if written.startswith("javax.jdo.option."):
                 self._leave_aside(written, source)
                 continue
@@ -83,6 +99,11 @@ class _Collected:
                 self.other[written] = str(value).lower() if isinstance(value, bool) else str(value)
             else:
                 raise ConfigError(f"unknown setting {written} ({source}){_nearest(written)}")
+
+    def take_logins(self) -> None:
+        """Turn what Hive's properties say of logins into `authentication`, unless that is given."""
+        if "authentication" not in self.values and (found := logins(self.hive, self.other, self.values)) is not None:
+            self.values["authentication"], self.sources["authentication"] = found
 
     def _leave_aside(self, written: str, source: str) -> None:
         if written.endswith("ConnectionURL"):
@@ -123,6 +144,8 @@ def _hive_site(path: Path) -> Iterator[Found]:
         raise ConfigError(f"the Hive configuration {path} is no well-formed XML: {error}") from error
     if root.tag != "configuration":
         raise ConfigError(f"the Hive configuration {path} begins with <{root.tag}>, expected <configuration>")
+    if any(str(item.tag).endswith("}include") for item in root.iter()):
+        raise ConfigError(f"the Hive configuration {path} includes another file, which is not read: write all properties into one file")
     properties: dict[str, str] = {}
     for item in root.iter("property"):
         name, value = item.findtext("name"), item.findtext("value")
@@ -147,13 +170,33 @@ def _expand(text: str, properties: Mapping[str, str], depth: int = 20) -> str:
 
 def _toml(path: Path) -> Iterator[Found]:
     try:
-        with path.open("rb") as file:
-            content = tomllib.load(file)
+        text = path.read_text("utf-8")
+        content = tomllib.loads(text)
     except OSError as error:
         raise ConfigError(f"can not read the settings file {path}: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # of UTF-8, or tomllib.TOMLDecodeError
         raise ConfigError(f"the settings file {path} is no valid TOML: {error}") from error
+    _refuse_sections(path, text, content)
     yield from _flatten(content, "", str(path))
+
+
+def _refuse_sections(path: Path, text: str, content: Mapping[str, object]) -> None:
+    """Raise ConfigError for a section that is no setting's, and for a setting that stands within one: it would be an option's name."""
+    mappings = [setting.name for setting in settings() if isinstance(setting.default, Mapping)]
+    allowed = " and ".join(f"[{name}.NAME]" for name in mappings)
+    stand = f"settings stand at the top of the file, before all sections, which are for {allowed} alone"
+    for found in re.finditer(r"(?m)^[ \t]*\[+[ \t]*([\w-]+)", text):
+        section = found[1]
+        if isinstance(content.get(section), Mapping | list) and section.replace("-", "_") not in mappings:
+            raise ConfigError(
+                f"the settings file {path} has a section [{section}], line {text.count(chr(10), 0, found.end()) + 1}: {stand}"
+            )
+    for section, table in content.items():
+        if section.replace("-", "_") in mappings and isinstance(table, Mapping):
+            for name, options in [(section, table), *((f"{section}.{key}", value) for key, value in table.items())]:
+                inner = set(options) & {each.name for each in settings()} - _OPTIONS if isinstance(options, Mapping) else ()
+                for setting in sorted(inner):
+                    raise ConfigError(f"the settings file {path} has {setting} in the section [{name}]: {stand}")
 
 
 def _flatten(table: Mapping[str, object], prefix: str, source: str) -> Iterator[Found]:

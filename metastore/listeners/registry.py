@@ -9,6 +9,7 @@ import structlog
 
 from metastore.config import ConfigError
 from metastore.config.classes import load_class
+from metastore.config.hive_properties import AUTHORIZING_LISTENERS
 from metastore.errors import MetaError, MetastoreError
 from metastore.listeners.contract import (
     EndFunctionListener,
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 L = TypeVar("L", bound=Listener)
 
-JAVA_LOG = "org.apache.hive.hcatalog.listener.DbNotificationListener"
-"""Hive's notification log, which configurations of Hive name as a listener: ours is one of the server's own."""
+OWN = {"org.apache.hive.hcatalog.listener.DbNotificationListener", *AUTHORIZING_LISTENERS}
+"""Listeners in configurations of Hive whose work the server does without one: the notification log, and what authorizes calls."""
 
 SETTINGS: dict[type[Listener], str] = {
     PreEventListener: "pre_event_listeners",
@@ -66,7 +67,7 @@ class Listeners:
         made: dict[str, Listener] = {}
 
         def of(kind: type[L]) -> list[L]:
-            return [_make(kind, path, config, made) for path in getattr(config, SETTINGS[kind]) if path != JAVA_LOG]
+            return [_make(kind, path, config, made) for path in getattr(config, SETTINGS[kind]) if path not in OWN]
 
         log = [NotificationLog(config)] if config.notification_log else []
         return cls(
@@ -78,7 +79,7 @@ class Listeners:
         """Look whether the classes that the settings name can be loaded, without making an object. MetaError."""
         for kind, setting in SETTINGS.items():
             for path in getattr(config, setting):
-                if path != JAVA_LOG:
+                if path not in OWN:
                     _class(kind, path)
 
     def started(self) -> None:
@@ -123,7 +124,7 @@ def _guarded(listener: Listener, call: Callable[[], None]) -> None:
 
 
 def _class(kind: type[L], path: str) -> type[L]:
-    unknown = "does not name a class: write package.module:Class"
+    unknown = "does not name a class of Python's: write package.module:Class"
     wrong = f"is not a {kind.__name__}: derive it from metastore.listeners.{kind.__name__}"
     try:
         return load_class(path, kind, "listener", unknown=unknown, wrong=wrong)

@@ -76,6 +76,48 @@ def test_config_takes_names_of_hive() -> None:
     assert run("config", "fs.trash.interval").stdout == "trash_interval\t0\tdefault\n"
 
 
+def test_config_names_a_setting_that_is_not_there() -> None:
+    ended = run("config", "port", "wharehouse")
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert "there is no setting wharehouse; did you mean warehouse?" in ended.stderr
+
+
+def test_config_checks_what_hive_s_file_asks_for(tmp_path: Path) -> None:
+    site = tmp_path / "hive-site.xml"
+    values = {"hive.metastore.use.SSL": "true", "hive.metastore.port": "1", "hive.x": "y", "javax.jdo.option.ConnectionPassword": "hunter2"}
+    items = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items())
+    site.write_text(f"<configuration>{items}</configuration>")
+    ended = run("config", "--check", "--hive-site", str(site))
+    assert ended.exit_code == 1
+    outcomes = {line.split("\t")[0]: line.split("\t")[1] for line in ended.stdout.splitlines()}
+    assert list(outcomes.items()) == list(zip(values, ["refused", "used", "not used", "not needed"], strict=True))
+    assert "hive.metastore.use.SSL" in ended.stderr
+    assert "tls_certificate" in ended.stderr
+    assert "hunter2" not in ended.output
+    assert "hive.x\tnot used" in run("config", "hive.x", "--hive-site", str(site)).stdout
+    passed = run("config", "--check", "--json", "--hive-site", str(site), "--set", "hive.metastore.use.SSL=false")
+    assert passed.exit_code == 0
+    assert json.loads(passed.stdout)["error"] is None
+    assert json.loads(passed.stdout)["properties"]["hive.metastore.use.SSL"]["outcome"] == "not needed"
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("pre_event_listeners=com.example.Java", "does not name a class of Python's"),
+        ("host=0.0.0.0", "nothing says who is let in"),
+        ("audit_log=/nowhere/audit.log", "audit_log /nowhere/audit.log can not be written"),
+        ("authentication=kerberos", "needs kerberos_principal and kerberos_keytab"),
+        ("partition_name_whitelist=(", "partition_name_whitelist"),
+    ],
+)
+def test_config_checks_all_that_ends_a_start(tmp_path: Path, assignment: str, message: str) -> None:
+    ended = run("config", "--check", "--set", assignment)
+    assert ended.exit_code == 1
+    assert message in ended.stderr
+    assert not list(tmp_path.iterdir())  # nothing was made
+
+
 def test_a_setting_that_does_not_fit_ends_with_status_2() -> None:
     ended = run("config", "--set", "wharehouse=/x")
     assert ended.exit_code == 2

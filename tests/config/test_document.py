@@ -1,8 +1,11 @@
 from pathlib import Path
 
-from metastore.config.document import document
+import pytest
+
+from metastore.config.document import document, hive_document
 
 
-def test_the_page_of_settings_is_current() -> None:
-    page = Path(__file__).parents[2] / "docs" / "settings.md"
-    assert page.read_text() == document(), "run: python -m metastore.config.document > docs/settings.md"
+@pytest.mark.parametrize(("page", "text", "argument"), [("settings", document(), ""), ("hive-properties", hive_document(), " hive")])
+def test_the_pages_of_settings_are_current(page: str, text: str, argument: str) -> None:
+    path = Path(__file__).parents[2] / "docs" / f"{page}.md"
+    assert path.read_text() == text, f"run: python -m metastore.config.document{argument} > docs/{page}.md"

@@ -102,15 +102,17 @@ def test_a_value_that_does_not_fit_is_refused(assignment: str, message: str) -> 
 
 
 def test_files_that_can_not_be_read_are_named(tmp_path: Path) -> None:
-    bad_toml, bad_xml, other_xml = tmp_path / "bad.toml", tmp_path / "bad.xml", tmp_path / "other.xml"
+    bad_toml, bad_xml, other_xml, including_xml = (tmp_path / name for name in ("bad.toml", "bad.xml", "other.xml", "including.xml"))
     bad_toml.write_text("port = ")
     bad_xml.write_text("<configuration>")
     other_xml.write_text("<project/>")
+    including_xml.write_text('<configuration xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="secure.xml"/></configuration>')
     for arguments in (
         {"config_file": bad_toml},
         {"config_file": tmp_path / "missing.toml"},
         {"hive_site": bad_xml},
         {"hive_site": other_xml},
+        {"hive_site": including_xml},
         {"hive_site": tmp_path / "missing.xml"},
     ):
         with pytest.raises(ConfigError, match=str(next(iter(arguments.values())))):
@@ -129,6 +131,35 @@ def test_toml_takes_hive_names_lists_and_tables(tmp_path: Path) -> None:
     assert config.admin_users == ("ann", "bob")
     assert config.filesystem_options == {"s3": {"endpoint_url": "http://127.0.0.1:1"}}
     assert config.hive_value("hive.some.flag") == "true"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('port = 1\n\n[metastore]\nauthentication = ["kerberos"]\n', r"a section \[metastore\], line 3: settings stand at the top"),
+        ("[hive.metastore]\nport = 1\n", r"a section \[hive\], line 1"),
+        ("  [ server ]\nport = 1\n", r"a section \[server\], line 1"),
+        ("[[server]]\nport = 1\n", r"a section \[server\], line 1"),
+        (
+            '[filesystem_options.s3]\nkey = "k"\nauthentication = ["users"]\n',
+            r"has authentication in the section \[filesystem_options.s3\]",
+        ),
+        ('[proxy_users]\nauthorization = "grants"\n', r"has authorization in the section \[proxy_users\]"),
+        ('warehouse = "\udcff"\n', "is no valid TOML"),
+    ],
+)
+def test_a_section_of_toml_that_is_no_settings_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "metastore.toml"
+    path.write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(ConfigError, match=message):
+        load(config_file=path, environment={})
+
+
+def test_what_looks_like_a_section_within_a_text_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "metastore.toml"
+    path.write_text('kerberos_name_rules = """\n[metastore]\n"""\n[filesystem_options.sftp]\nhost = "h"\nport = 1\n')
+    config = load(config_file=path, environment={})
+    assert config.filesystem_options == {"sftp": {"host": "h", "port": 1}}
 
 
 def test_what_kubernetes_sets_for_a_service_is_not_a_port() -> None:

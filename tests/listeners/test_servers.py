@@ -127,7 +127,7 @@ def test_errors_after_the_fact_are_logged_and_fail_no_call(tmp_path: Path) -> No
     (f"pre_event_listeners={HOOKS}:function", "is not a PreEventListener"),
     (f"pre_event_listeners={HOOKS}:Missing", "can not be loaded: AttributeError"),
     ("pre_event_listeners=no.such.module:X", "can not be loaded: ModuleNotFoundError"),
-    ("pre_event_listeners=org.example.Listener", "does not name a class: write package.module:Class"),
+    ("pre_event_listeners=org.example.Listener", "does not name a class of Python's: write package.module:Class"),
 ])  # fmt: skip
 def test_a_listener_that_does_not_fit_stops_the_start(tmp_path: Path, setting: str, said: str) -> None:
     ended = subprocess.run(

@@ -56,7 +56,8 @@ class Ldap:
             raise ConfigError("authentication by ldap needs ldap_base_dn, ldap_user_dn_pattern or ldap_domain to find users")
         self._config = config
         tls = ldap3.Tls(validate=ssl.CERT_REQUIRED, version=ssl.PROTOCOL_TLS_CLIENT, ca_certs_file=config.ldap_ca)
-        servers = [ldap3.Server(url, tls=tls, connect_timeout=TIMEOUT, get_info=ldap3.NONE) for url in config.ldap_url]
+        urls = [url for each in config.ldap_url for url in each.split()]  # Hive parts them with spaces
+        servers = [ldap3.Server(url, tls=tls, connect_timeout=TIMEOUT, get_info=ldap3.NONE) for url in urls]
         self._servers = ldap3.ServerPool(servers, ldap3.FIRST, active=1, exhaust=60)
         self._search_connections: queue.LifoQueue[Any] = queue.LifoQueue(MAX_POOLED)
 
