@@ -7,6 +7,8 @@ that it did not make.
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
 import os
 import shutil
 import sqlite3
@@ -17,6 +19,7 @@ from contextlib import closing
 from functools import cache
 from itertools import count
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,6 +29,16 @@ MYSQL8 = pytest.param("mysql8", marks=pytest.mark.mysql8)
 SERVERS = ("postgresql", "mysql", MYSQL8)
 KINDS = ("sqlite", *SERVERS)
 _NUMBERS = count()
+
+
+def ci() -> ModuleType:
+    """Load `.ci/databases`, which knows where the servers' programs are and who may run them."""
+    loader = importlib.machinery.SourceFileLoader("ci_databases", str(Path(__file__).parents[2] / ".ci" / "databases"))
+    spec = importlib.util.spec_from_loader("ci_databases", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
 
 
 @cache

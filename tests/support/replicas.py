@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import os
 import shutil
 import signal
@@ -13,28 +11,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 
 from sqlalchemy.engine import URL
 
+from tests.support.databases import ci
 from tests.support.servers import free_port
-
-
-def _databases() -> ModuleType:
-    """Load `.ci/databases`, which knows where PostgreSQL is and who may run it."""
-    loader = importlib.machinery.SourceFileLoader("ci_databases", str(Path(__file__).parents[2] / ".ci" / "databases"))
-    spec = importlib.util.spec_from_loader("ci_databases", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
 
 
 class Pair:
     """Two servers on ports of this machine; `url` names both, and asks for the one that takes writes."""
 
     def __init__(self, folder: Path) -> None:
-        self._ci = _databases()
+        self._ci = ci()
         self._prefix, account = self._ci.owner("postgres")
         self._folder = folder
         os.chown(folder, account.pw_uid, account.pw_gid)

@@ -36,6 +36,8 @@ MIGRATION_PATIENCE = 300
 MARK = "\x01"
 LONGEST_LIST = 2**30 - 1
 """Characters, of four bytes each. MySQL 8 has 32 bits for its bytes: a list in a UNION would else be cut after 255 of them."""
+OPTIONS = ("unix_socket", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_identity")
+"""Names in the query of a URL. Any of TLS makes the connection encrypted or fail."""
 PADDED = "utf8mb4_bin"
 """A collation that fills up the shorter of two texts with spaces."""
 
@@ -82,8 +84,20 @@ class MySQLDriver(Driver):
             "password": url.password or "",
             "database": url.database,
         }
+        if unknown := sorted(set(url.query).difference(OPTIONS)):
+            text = (
+                f"database {url.render_as_string()}: the URL has {', '.join(unknown)}, which is not known; it may have {', '.join(OPTIONS)}"
+            )
+            raise MetaError(text)
         if "unix_socket" in url.query:
             self.arguments["unix_socket"] = url.query["unix_socket"]
+        try:
+            tls = mysql_connection.demanded_tls(url.query)
+        except OSError as error:
+            files = ", ".join(f"{name} {url.query[name]}" for name in ("ssl_ca", "ssl_cert", "ssl_key") if name in url.query)
+            raise MetaError(f"database {url.render_as_string()}: {files} can not be used: {error.strerror or error}") from error
+        if tls is not None:
+            self.arguments["ssl"] = tls
 
     def connect(self) -> Any:
         flags = self.pymysql.constants.CLIENT

@@ -9,9 +9,9 @@ with which such a database fills up the shorter of two texts: so a range by a pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from ssl import SSLContext
+from ssl import VERIFY_X509_STRICT, SSLContext, create_default_context
 from typing import Any
 
 from pymysql import connections, err
@@ -39,12 +39,27 @@ def _tls() -> SSLContext:
     return context
 
 
-class PlainConnection(connections.Connection):
-    """PyMySQL's own, which shares the context of TLS with all others."""
+def demanded_tls(query: Mapping[str, Any]) -> SSLContext | None:
+    """Return the context that a URL's `ssl_ca`, `ssl_cert` and `ssl_key` ask for, None if it asks for none. OSError for files.
 
-    def _create_ssl_ctx(self, _options: Any) -> SSLContext:
-        """Return one context for all connections: the driver sets no options of TLS."""
-        return _tls()
+    It checks the server's certificate and its name; `ssl_verify_identity=false` leaves the name out. A server without TLS is refused.
+    """
+    if not any(name.startswith("ssl_") for name in query):
+        return None
+    context = create_default_context(cafile=query.get("ssl_ca"))
+    context.verify_flags &= ~VERIFY_X509_STRICT  # the certificates that MySQL makes for itself lack some of what that asks for
+    context.check_hostname = query.get("ssl_verify_identity", "true") != "false"
+    if "ssl_cert" in query:
+        context.load_cert_chain(query["ssl_cert"], query.get("ssl_key"))
+    return context
+
+
+class PlainConnection(connections.Connection):
+    """PyMySQL's own, which shares the context of TLS with all others of its URL."""
+
+    def _create_ssl_ctx(self, options: Any) -> SSLContext:
+        """Return one context for all connections, that of the database's URL if it has one."""
+        return options if isinstance(options, SSLContext) else _tls()
 
 
 class MySQLConnection(PlainConnection):
