@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from metastore import log
-from metastore.config import Config, hive_properties
+from metastore.config import Config, hive_properties, without_passwords
 from metastore.errors import MetaError
 from metastore.jobs import JOBS, Runner
 from metastore.listeners import Listeners
@@ -130,7 +130,7 @@ def _check_traces(config: Config) -> None:
     if config.traces_endpoint is None:
         return
     if urlsplit(config.traces_endpoint).scheme not in ("http", "https"):
-        raise MetaError(f"traces_endpoint {config.traces_endpoint} is no URL of a collector: write http://HOST:4318")
+        raise MetaError(f"traces_endpoint {without_passwords(config.traces_endpoint)} is no URL of a collector: write http://HOST:4318")
     if any(find_spec(f"opentelemetry.{name}") is None for name in ("sdk", "exporter")) if find_spec("opentelemetry") else True:
         raise MetaError("traces_endpoint needs OpenTelemetry: pip install 'metastore[otel]'")
 

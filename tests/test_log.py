@@ -20,6 +20,23 @@ def restored() -> Iterator[None]:
     structlog.reset_defaults()
 
 
+@pytest.mark.parametrize("style", ["json", "console"])
+def test_passwords_of_urls_are_not_logged(style: str) -> None:
+    stream = io.BytesIO()
+    log.configure("info", style, stream)
+    url = "postgresql://me:her@ring@h/d"
+    for write in (log.get("x").info, log.get("x").warning):
+        write(f"asks {url}", url=url)
+    try:
+        raise ValueError(url)
+    except ValueError:
+        log.get("x").exception("failed")
+    written = stream.getvalue().decode()
+    assert written.count("postgresql://me:***@h/d") == 5
+    assert "her@" not in written
+    assert "ring@" not in written
+
+
 def test_json_is_one_object_per_line() -> None:
     stream = io.BytesIO()
     log.configure("info", stream=stream)

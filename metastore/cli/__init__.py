@@ -1,9 +1,10 @@
 """The command line, `metastore`: run a server, look after its database, ask any server. Holds no rule of the catalog.
 
     serve        run a server in the foreground
-    health       ask a server on this machine whether it is ready
+    health       ask a server whether it is ready
+    doctor       look at all that a server needs, and say what to do
     db           upgrade or show the schema of a database
-    user         add, list and revoke the server's own users
+    users        add, list and revoke the server's own users
     tokens       list and revoke delegation tokens
     config       show every setting, its value and where it came from
     ls, show     look at databases, tables and partitions of any Hive metastore
@@ -20,6 +21,8 @@ The exit status is 0 for success, 1 for a failure that the error names, 2 for a 
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -32,6 +35,7 @@ from metastore.cli import (
     compactions,
     compactor,
     db,
+    doctor,
     health,
     locations,
     locks,
@@ -72,8 +76,10 @@ def _options(
 
 app.command("serve")(serve.serve)
 app.command("health")(health.health)
+app.command("doctor")(doctor.doctor)
 app.add_typer(db.app, name="db")
-app.add_typer(users.app, name="user")
+app.add_typer(users.app, name="users")
+app.add_typer(users.app, name="user", hidden=True)  # as it was called
 app.add_typer(tokens.app, name="tokens")
 app.command("config")(show_config.show_config)
 app.command("ls")(browse.ls)
@@ -90,5 +96,11 @@ app.command("check")(check.check)
 
 
 def main() -> None:
-    """Run the command that the arguments name."""
-    app()
+    """Run the command that the arguments name. It ends quietly when whoever reads its output, such as `head`, has had enough."""
+    try:
+        app()
+    finally:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at its end

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from metastore.cli.objects import in_catalog, read_table, require
 from metastore.cli.options import DEFAULT_URI, AsJson, Catalog, TlsCa, Uri, asking, fail
 from metastore.cli.tables import print_table
-
-if TYPE_CHECKING:
-    from metastore.client import Client
 
 Name = Annotated[str | None, typer.Argument(metavar="[DATABASE[.TABLE]]", help="Nothing, a database or a table.")]
 
@@ -28,17 +26,26 @@ def ls(
     as_json: AsJson = False,
 ) -> None:
     """List the databases, the tables of a database, or the partitions of a table."""
+    from metastore import idl
+
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
     with asking(uri, tls_ca) as client:
+        if name is not None:
+            require(client, name, catalog=catalog)
         if name is None:
-            _print(("database",), [(found,) for found in client.get_databases(_in(catalog, pattern))], as_json)
+            header, rows = ("database",), [(found,) for found in client.get_databases(in_catalog(catalog, pattern))]
+            if not rows and catalog is not None:
+                client.get_catalog(idl.GetCatalogRequest(name=catalog))
         elif "." not in name:
-            metas = client.get_table_meta(_in(catalog, name), pattern, [])
-            rows = [(meta.tableName, meta.tableType or "", meta.comments or "") for meta in metas]
-            _print(("table", "type", "comment"), sorted(rows), as_json)
+            metas = client.get_table_meta(in_catalog(catalog, name), pattern, [])
+            header = ("table", "type", "comment")
+            rows = sorted((meta.tableName, meta.tableType or "", meta.comments or "") for meta in metas)
         else:
             database, table = name.split(".", 1)
-            found = client.get_partition_names(_in(catalog, database), table, limit)
-            _print(("partition",), [(partition,) for partition in found], as_json)
+            found = client.get_partition_names(in_catalog(catalog, database), table, limit)
+            header, rows = ("partition",), [(partition,) for partition in found]
+    _print(header, rows, as_json)
 
 
 def show(
@@ -57,36 +64,15 @@ def show(
         fail(f"a partition belongs to a table: write {database}.TABLE {partition}", 2)
     with asking(uri, tls_ca) as client:
         if not dot:
-            found = client.get_database(_in(catalog, database))
+            found = client.get_database(in_catalog(catalog, database))
         elif partition is None:
-            found = _table(client, catalog, database, table)
+            found = read_table(client, catalog, database, table)
         else:
-            found = client.get_partition_by_name(_in(catalog, database), table, partition)
+            found = client.get_partition_by_name(in_catalog(catalog, database), table, partition)
     if as_json:
         typer.echo(json.dumps(to_json(found), indent=2, ensure_ascii=False))
     else:
         print_table(("", ""), list(_flat(to_json(found), "")))
-
-
-def _in(catalog: str | None, name: str) -> str:
-    """Name a database in a catalog as the methods without a request struct take it."""
-    return f"@{catalog}#{name}" if catalog else name
-
-
-def _table(client: Client, catalog: str | None, database: str, table: str) -> Any:
-    """Read a table: Hive 4 dropped the older method, Hive 2 may lack the newer."""
-    from thriftpy2.thrift import TApplicationException
-
-    from metastore import idl
-
-    try:
-        known = idl.ClientCapabilities(values=[idl.ClientCapability.INSERT_ONLY_TABLES])  # the command shows what is stored
-        request = idl.GetTableRequest(dbName=database, tblName=table, catName=catalog, capabilities=known)
-        return client.get_table_req(request).table
-    except TApplicationException as error:
-        if error.type != TApplicationException.UNKNOWN_METHOD:
-            raise
-    return client.get_table(_in(catalog, database), table)
 
 
 def _print(header: tuple[str, ...], rows: list[tuple[str, ...]], as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from thriftpy2.thrift import TType
 
-from metastore.cli.options import DEFAULT_URI, TlsCa, Uri, asking, fail
+from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
 
 
 def call(
@@ -20,6 +20,7 @@ def call(
     ] = None,
     uri: Uri = DEFAULT_URI,
     tls_ca: TlsCa = None,
+    as_json: AsJson = True,  # it prints nothing else; programs may say so to every command
 ) -> None:
     """Call any method on any server and print its result as JSON.
 

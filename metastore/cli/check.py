@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from metastore.cli.options import DEFAULT_URI, TlsCa, Uri, asking, fail
+from metastore.cli.objects import require
+from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
 from metastore.cli.tables import print_table
 
 if TYPE_CHECKING:
@@ -16,7 +18,10 @@ if TYPE_CHECKING:
 Name = Annotated[str | None, typer.Argument(metavar="[DATABASE[.TABLE]]", help="Nothing, a database or a table.")]
 
 
-def check(name: Name = None, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None) -> None:
+HEADER = ("table", "partition", "file", "problem", "what to do")
+
+
+def check(name: Name = None, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None, as_json: AsJson = False) -> None:
     """Look for files of full-ACID tables that hold rows of another bucket or have names that Hive refuses; status 1 if there are any."""
     try:
         from metastore.spark.catalog import AcidTableInfo, NotTransactional
@@ -26,6 +31,8 @@ def check(name: Name = None, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None) -> No
     rows: list[tuple[str, ...]] = []
     failed = 0
     with asking(uri, tls_ca) as client:
+        if name is not None:
+            require(client, name)
         for database, table in _tables(client, name):
             try:
                 info = AcidTableInfo.load(client, database, table)
@@ -40,7 +47,10 @@ def check(name: Name = None, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None) -> No
                 failed += 1
             else:
                 rows += [(info.full_name, *each) for each in found]
-    print_table(("table", "partition", "file", "problem", "what to do"), rows)
+    if as_json:
+        typer.echo(json.dumps([dict(zip(HEADER, row, strict=True)) for row in rows], indent=2, ensure_ascii=False))
+    else:
+        print_table(HEADER, rows)
     if rows or failed:
         raise typer.Exit(1)
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from metastore.cli.objects import require
 from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
 from metastore.cli.tables import print_table
 from metastore.rules.compactions import DEFAULT_POOL, INITIATED, READY, STATE_TEXTS, WAITS, WORKING
 
 if TYPE_CHECKING:
     from metastore.client import Client
-    from metastore.idl import CompactionRequest, ShowCompactResponseElement, TxnInfo
+    from metastore.idl import CompactionResponse, ShowCompactResponseElement, TxnInfo
 
 PENDING = {STATE_TEXTS[state] for state in (INITIATED, WORKING, READY)}
 TO_RETRY = {text for state, text in STATE_TEXTS.items() if text not in PENDING}
@@ -53,6 +54,8 @@ def list_compactions(
     )
     with asking(uri, tls_ca) as client:
         found = [each for each in client.show_compact(request).compacts if history or state or each.state in PENDING]
+        if not found and name is not None:
+            require(client, name)
         opened = _open_transactions(client) if any(each.state == STATE_TEXTS[READY] for each in found) else {}
     now = time.time_ns() // 1_000_000
     rows = [_row(each, opened, now) for each in found[: limit or None]]
@@ -154,11 +157,12 @@ def queue(
         dbname=database, tablename=table, partitionname=partition, type=number, poolName=pool, initiatorId="command line"
     )
     with asking(uri, tls_ca) as client:
-        _queue(client, request, as_json=as_json)
+        require(client, name, partition)
+        answer = client.compact2(request)
+    _print_queued(answer, as_json=as_json)
 
 
-def _queue(client: Client, request: CompactionRequest, *, as_json: bool) -> None:
-    answer = client.compact2(request)
+def _print_queued(answer: CompactionResponse, *, as_json: bool) -> None:
     if not answer.accepted:
         fail(answer.errormessage or f"the server refused it: {answer.state}")
     typer.echo(json.dumps({"id": answer.id, "state": answer.state}) if as_json else f"compaction {answer.id} is {answer.state}")
@@ -190,7 +194,8 @@ def retry(
             poolName=None if entry.poolName == DEFAULT_POOL else entry.poolName,
             initiatorId="command line",
         )
-        _queue(client, request, as_json=as_json)
+        answer = client.compact2(request)
+    _print_queued(answer, as_json=as_json)
 
 
 @app.command()
@@ -204,7 +209,10 @@ def abort(keys: Ids, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None, as_json: AsJs
 
 
 def _tell(told: Mapping[int, Any], keys: Sequence[int], *, as_json: bool) -> None:
-    rows = [{"id": key, "status": told[key].status, "message": told[key].message} for key in keys]
+    rows = [
+        {"id": key, "status": told[key].status if key in told else "Error", "message": told[key].message if key in told else "not known"}
+        for key in keys
+    ]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
     else:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
 
-from metastore.cli.options import Assignments, ConfigFile, Db, HiveSite, fail, opened
+from metastore.cli.options import AsJson, Assignments, ConfigFile, Db, HiveSite, fail, opened
 from metastore.cli.tables import print_table
 
 app = typer.Typer(help="Let users, groups and roles put data outside of their databases (authorization grants).", no_args_is_help=True)
@@ -35,12 +36,15 @@ def grant(
     config: ConfigFile = None,
     hive_site: HiveSite = None,
     assignments: Assignments = None,
+    as_json: AsJson = False,
 ) -> None:
     """Let a role, user or group put data at a location and below it. Servers see it within a second."""
     from metastore.service.authorization import location_grants
 
     with opened(db, config, hive_site, assignments) as database:
         location_grants.grant(database, principal, _kind(user, group), location)
+    if as_json:
+        typer.echo(json.dumps({"granted": location, "to": principal}, ensure_ascii=False))
 
 
 @app.command()
@@ -53,20 +57,29 @@ def revoke(
     config: ConfigFile = None,
     hive_site: HiveSite = None,
     assignments: Assignments = None,
+    as_json: AsJson = False,
 ) -> None:
     """Take back what was granted. Tables that lie there stay."""
     from metastore.service.authorization import location_grants
 
     with opened(db, config, hive_site, assignments) as database:
         location_grants.revoke(database, principal, _kind(user, group), location)
+    if as_json:
+        typer.echo(json.dumps({"revoked": location, "from": principal}, ensure_ascii=False))
 
 
 @app.command("list")
-def show(db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None) -> None:
+def show(
+    db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None, as_json: AsJson = False
+) -> None:
     """List who may put data where."""
     from metastore.service.authorization import location_grants
 
     kinds = {1: "user", 2: "role", 3: "group"}
     with opened(db, config, hive_site, assignments) as database:
         rows = [(kinds.get(each.type, str(each.type)), each.principal, each.location) for each in location_grants.granted(database)]
-    print_table(("kind", "name", "location"), rows)
+    header = ("kind", "name", "location")
+    if as_json:
+        typer.echo(json.dumps([dict(zip(header, row, strict=True)) for row in rows], indent=2, ensure_ascii=False))
+    else:
+        print_table(header, rows)

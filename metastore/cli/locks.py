@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from metastore.cli.objects import require
 from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking
 from metastore.cli.tables import print_table
-from metastore.cli.txns import age
+from metastore.cli.txns import age, print_done
 
 app = typer.Typer(help="Show and release locks.", no_args_is_help=True)
 
@@ -31,6 +32,8 @@ def show(
     request = ShowLocksRequest(dbname=database or None, tablename=table or None, partname=partition, txnid=txn or None, isExtended=True)
     with asking(uri, tls_ca) as client:
         found = client.show_locks(request).locks
+        if not found and name is not None:
+            require(client, name)
     if as_json:
         typer.echo(json.dumps([values_of(each) for each in found], indent=2, ensure_ascii=False))
         return
@@ -89,11 +92,23 @@ def unlock(
     ids: Annotated[list[int], typer.Argument(metavar="ID...", help="Locks to release; one of a transaction ends with that only.")],
     uri: Uri = DEFAULT_URI,
     tls_ca: TlsCa = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Release locks that belong to no transaction, or wait."""
-    from metastore.idl import UnlockRequest
+    """Release locks that belong to no transaction, or wait; one that is not there is an error, and the others are released all the same."""
+    from metastore import idl
 
+    done: list[int] = []
+    wrong: list[str] = []
     with asking(uri, tls_ca) as client:
+        there = {each.lockid for each in client.show_locks(idl.ShowLocksRequest()).locks}
         for each in ids:
-            client.unlock(UnlockRequest(lockid=each))
-            typer.echo(f"released {each}")
+            if each not in there:
+                wrong.append(f"there is no lock {each}")
+                continue
+            try:
+                client.unlock(idl.UnlockRequest(lockid=each))
+            except (idl.NoSuchLockException, idl.TxnOpenException) as error:
+                wrong.append(error.message)
+            else:
+                done.append(each)
+    print_done("released", done, wrong, as_json=as_json)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from metastore.config import Config, ConfigError, load
+from metastore.config import Config, ConfigError, load, without_passwords
 
 if TYPE_CHECKING:
     from metastore.client import Client
@@ -35,12 +35,23 @@ TlsCa = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-DEFAULT_URI = "thrift://127.0.0.1:9083"
+DEFAULT_PORT = 9083
+DEFAULT_URI = f"thrift://127.0.0.1:{DEFAULT_PORT}"
+
+
+def tls(authorities: Path | None) -> ssl.SSLContext | None:
+    """Return the context that trusts the authorities of `--tls-ca`; None without one. A file that does not fit ends the command."""
+    if authorities is None:
+        return None
+    try:
+        return ssl.create_default_context(cafile=os.fspath(authorities))
+    except OSError as error:  # ssl.SSLError is one
+        fail(f"--tls-ca {authorities}: {error.strerror or error}; name a PEM file with the certificate of the server's authority")
 
 
 def fail(message: str, status: int = 1) -> NoReturn:
-    """Print an error and end with its status."""
-    typer.echo(f"metastore: {message}", err=True)
+    """Print an error, without passwords of URLs, and end with its status."""
+    typer.echo(f"metastore: {without_passwords(message)}", err=True)
     raise typer.Exit(status)
 
 
@@ -82,7 +93,7 @@ def asking(uri: str, tls_ca: Path | None) -> Iterator[Client]:
     from metastore.client import connect
 
     try:
-        with connect(uri, tls=ssl.create_default_context(cafile=os.fspath(tls_ca)) if tls_ca else None) as client:
+        with connect(uri, tls=tls(tls_ca)) as client:
             yield client
     except TApplicationException as error:
         fail(f"{uri}: {error.message or 'the server does not know this method'}")

@@ -8,10 +8,9 @@ import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from metastore.cli.options import fail
+from metastore.cli.options import DEFAULT_PORT, fail, tls
 
 _TIMEOUT = 20.0
-_DEFAULT_PORT = 9083
 
 
 def fetch(uri: str, tls_ca: Path | None, path: str) -> str:
@@ -22,8 +21,8 @@ def fetch(uri: str, tls_ca: Path | None, path: str) -> str:
     split = urlsplit(uri if "://" in uri else f"thrift://{uri}")
     secure = tls_ca is not None or split.scheme == "https"
     host = f"[{split.hostname}]" if ":" in (split.hostname or "") else split.hostname
-    address = f"{'https' if secure else 'http'}://{host}:{split.port or _DEFAULT_PORT}"
-    context = ssl.create_default_context(cafile=os.fspath(tls_ca) if tls_ca else None) if secure else None
+    address = f"{'https' if secure else 'http'}://{host}:{split.port or DEFAULT_PORT}"
+    context = tls(tls_ca) or (ssl.create_default_context() if secure else None)
     try:
         request = Request(address + path, headers=_headers())  # noqa: S310  # http and https alone
         with urlopen(request, timeout=_TIMEOUT, context=context) as answer:  # noqa: S310  # as above

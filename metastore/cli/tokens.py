@@ -55,6 +55,7 @@ def revoke(
     config: ConfigFile = None,
     hive_site: HiveSite = None,
     assignments: Assignments = None,
+    as_json: AsJson = False,
 ) -> None:
     """Remove the tokens of a user, and those that the user got for others. They let nobody in any more.
 
@@ -64,4 +65,4 @@ def revoke(
 
     with opened(db, config, hive_site, assignments) as database:
         number = delegation_tokens.revoke(database, user, key)
-    typer.echo(f"revoked {number}")
+    typer.echo(json.dumps({"revoked": number}) if as_json else f"revoked {number}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import ssl
+import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from metastore.cli import slow
-from metastore.cli.options import DEFAULT_URI, TlsCa, Uri
+from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, tls
 from metastore.cli.server_pages import fetch
 from metastore.cli.tables import print_table
 
@@ -112,17 +112,14 @@ def top(
     once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
     uri: Uri = DEFAULT_URI,
     tls_ca: TlsCa = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show what a server does, until Ctrl-C: calls per second by method, errors, locks that wait, the newest slow calls."""
     with contextlib.suppress(KeyboardInterrupt):
         before = _sample(uri, tls_ca)
-        if once or not sys.stdout.isatty():
+        if once or as_json or not sys.stdout.isatty():
             for shown in _views(before, uri, tls_ca, interval):
-                typer.echo(shown.line)
-                for title, header, rows in shown.tables:
-                    if rows:
-                        typer.echo(f"{title}:")
-                        print_table(header, rows)
+                _print(shown, as_json=as_json)
                 if once:
                     return
         from rich.live import Live
@@ -131,6 +128,19 @@ def top(
             live.update(f"asking {uri} ...", refresh=True)
             for shown in _views(before, uri, tls_ca, interval):
                 live.update(_drawn(shown, uri), refresh=True)
+
+
+def _print(shown: View, *, as_json: bool) -> None:
+    """Print a view as lines; with `as_json` as one line of JSON, so that each look is a document."""
+    if as_json:
+        tables = {title: [dict(zip(header, row, strict=True)) for row in rows] for title, header, rows in shown.tables}
+        typer.echo(json.dumps({"line": shown.line, **tables}, ensure_ascii=False))
+        return
+    typer.echo(shown.line)
+    for title, header, rows in shown.tables:
+        if rows:
+            typer.echo(f"{title}:")
+            print_table(header, rows)
 
 
 def _views(before: Sample, uri: str, tls_ca: Path | None, interval: float) -> Iterable[View]:
@@ -154,7 +164,7 @@ def _waiting(uri: str, tls_ca: Path | None) -> list[Sequence[str]]:
     from metastore.idl import ShowLocksRequest
 
     try:
-        with connect(uri, tls=ssl.create_default_context(cafile=str(tls_ca)) if tls_ca else None) as client:
+        with connect(uri, tls=tls(tls_ca)) as client:
             found = [values_of(each) for each in client.show_locks(ShowLocksRequest(isExtended=True)).locks]
     except (TException, OSError):
         return []

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking
+from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
 from metastore.cli.tables import print_table
 
 app = typer.Typer(help="Show and abort transactions.", no_args_is_help=True)
@@ -84,19 +84,30 @@ def abort(
     ids: Annotated[list[int], typer.Argument(metavar="ID...", help="Transactions to abort, with all their locks.")],
     uri: Uri = DEFAULT_URI,
     tls_ca: TlsCa = None,
+    as_json: AsJson = False,
 ) -> None:
     """Abort transactions; one that has ended already is an error, and the others are aborted all the same."""
-    from metastore.cli.options import fail
     from metastore.idl import AbortTxnRequest, NoSuchTxnException
 
-    missing: list[str] = []
+    done: list[int] = []
+    wrong: list[str] = []
     with asking(uri, tls_ca) as client:
         for each in ids:
             try:
                 client.abort_txn(AbortTxnRequest(txnid=each))
             except NoSuchTxnException as error:
-                missing.append(error.message)
+                wrong.append(error.message)
             else:
-                typer.echo(f"aborted {each}")
-    if missing:
-        fail("; ".join(missing))
+                done.append(each)
+    print_done("aborted", done, wrong, as_json=as_json)
+
+
+def print_done(verb: str, done: list[int], wrong: list[str], *, as_json: bool) -> None:
+    """Print which ids something was done to, and end with status 1 where something was wrong."""
+    if as_json:
+        typer.echo(json.dumps({verb: done, "errors": wrong}, indent=2, ensure_ascii=False))
+    else:
+        for each in done:
+            typer.echo(f"{verb} {each}")
+    if wrong:
+        fail("; ".join(wrong))

@@ -1,4 +1,4 @@
-"""`metastore user`: add, list and revoke the server's own users. It works on the database itself; no server needs to run."""
+"""`metastore users`: add, list and revoke the server's own users. It works on the database itself; no server needs to run."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def add(
     config: ConfigFile = None,
     hive_site: HiveSite = None,
     assignments: Assignments = None,
+    as_json: AsJson = False,
 ) -> None:
     """Give a user a password, in place of an earlier one, or a further key. The password is asked for, or read from standard input."""
     from metastore.service import users
@@ -40,7 +41,9 @@ def add(
     expires = None if days is None else int(time.time() + days * 86400)
     with opened(db, config, hive_site, assignments) as database:
         made = users.add(database, name, password, [each.strip() for each in groups.split(",") if each.strip()], expires, comment)
-    if made is not None:
+    if as_json:
+        typer.echo(json.dumps({"user": name, "key": made}, ensure_ascii=False))
+    elif made is not None:
         typer.echo(made)
 
 
@@ -86,12 +89,13 @@ def _day(seconds: int | None) -> str:
 def revoke(
     name: Name,
     credential_id: Annotated[
-        int | None, typer.Option("--id", help="Only this password or key, by the id of `metastore user list`.")
+        int | None, typer.Option("--id", help="Only this password or key, by the id of `metastore users list`.")
     ] = None,
     db: Db = None,
     config: ConfigFile = None,
     hive_site: HiveSite = None,
     assignments: Assignments = None,
+    as_json: AsJson = False,
 ) -> None:
     """Remove a user's passwords and keys, or one of them, and all delegation tokens of the user, and those that the user got for others.
 
@@ -101,4 +105,7 @@ def revoke(
 
     with opened(db, config, hive_site, assignments) as database:
         revoked = users.revoke(database, name, credential_id)
-    typer.echo(f"revoked {revoked.credentials}" + (f", and {revoked.tokens} delegation tokens" if revoked.tokens else ""))
+    if as_json:
+        typer.echo(json.dumps({"revoked": revoked.credentials, "tokens": revoked.tokens}))
+    else:
+        typer.echo(f"revoked {revoked.credentials}" + (f", and {revoked.tokens} delegation tokens" if revoked.tokens else ""))

@@ -7,6 +7,7 @@ loads a class that a setting names. Nothing here acts on a setting.
 
 from metastore.config.settings import Config, Setting, settings, shown
 from metastore.config.sources import changed, load
-from metastore.config.values import ConfigError, names_secret, without_passwords
+from metastore.config.values import ConfigError
+from metastore.secrecy import names_secret, without_passwords
 
 __all__ = ["Config", "ConfigError", "Setting", "changed", "load", "names_secret", "settings", "shown", "without_passwords"]

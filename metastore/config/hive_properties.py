@@ -95,7 +95,7 @@ PROMISES: tuple[Promise, ...] = (
         lambda config, value: all(_METHODS.get(each, "") in config.authentication for each in _methods(value)),
         "authentication",
         "KERBEROS needs kerberos_principal and kerberos_keytab, LDAP ldap_url, JWT jwt_jwks_urls; in place of CONFIG add the user with "
-        "`metastore user add` and set authentication=users; PAM and CUSTOM are not there: set authentication to who shall be let in",
+        "`metastore users add` and set authentication=users; PAM and CUSTOM are not there: set authentication to who shall be let in",
     ),
     Promise(
         ("hadoop.rpc.protection",),
@@ -160,7 +160,7 @@ NOT_NEEDED: tuple[tuple[str, str], ...] = (
     ("*metastore.trustmanagerfactory.*", "see `tls_client_ca`"),
     ("*ssl.protocol.blacklist", "TLS 1.2 is the oldest that is spoken"),
     ("*metastore.dbaccess.ssl.*", "see `db`"),
-    ("*metastore.authentication.config.*", "see `metastore user add`"),
+    ("*metastore.authentication.config.*", "see `metastore users add`"),
     ("*metastore.custom.authentication.class", "see `authentication`"),
     ("hive.security.*", "see `authorization`"),
     ("*metastore.server.filter.enabled", "see `authorization`"),

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from metastore.config.values import ConfigError, Value, names_secret, render, without_passwords
+from metastore.config.values import ConfigError, Value, render
+from metastore.secrecy import names_secret, without_passwords
 
 
 @dataclass(frozen=True)

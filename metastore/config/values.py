@@ -21,11 +21,6 @@ _LONG_UNITS = {
 }
 _SECONDS |= {long: _SECONDS[short] for short, names in _LONG_UNITS.items() for long in names}
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_SECRET = re.compile(
-    r"passw|passphrase|pass$|pwd|bindpw|secret|token|credential|jaas|headers|sas$|azuresas"
-    r"|(access|account|api|encryption|master|private|shared|signing|storage)key"
-)
-_IN_URL = re.compile(r"(?i)(://[^:/@\s]*:)[^@\s]*(?=@)|([?&](?:ssl)?passw(?:or)?d=)[^&\s]*")
 _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
@@ -99,16 +94,6 @@ def _mapping(text: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ValueError("expected a mapping")
     return dict(value)
-
-
-def names_secret(name: str) -> bool:
-    """Tell whether a property or argument is one of a password, key, token or the like, by its name. It rather errs for the secret."""
-    return _SECRET.search(re.sub(r"[^a-z0-9]", "", name.lower())) is not None
-
-
-def without_passwords(text: str) -> str:
-    """Return a text with *** in place of the passwords of its URLs."""
-    return _IN_URL.sub(r"\1\2***", text)
 
 
 def render(value: Value, unit: str) -> str | None:

@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.sql import ClauseElement
 
 from metastore.errors import InvalidObject, MetaError
@@ -241,6 +241,17 @@ def _timed(text: str = "") -> Iterator[None]:
         here.work.round_trip(text, began)
 
 
+def _parsed(text: str) -> URL:
+    """Return the URL of a database. MetaError, which repeats nothing of it: a password may stand at another place than is thought."""
+    try:
+        url = make_url(text)
+    except (sa.exc.ArgumentError, ValueError) as error:
+        raise MetaError("the URL of the database can not be read: write KIND://USER:PASSWORD@HOST/NAME") from error
+    if "@" in (url.host or ""):
+        raise MetaError("the URL of the database has more than one @: write %40 for one in the user's name or the password")
+    return url
+
+
 class Database:
     """A pool of connections to one database and the unit of work on them. Safe for threads; open it after a fork."""
 
@@ -248,7 +259,7 @@ class Database:
     """Seconds to keep trying an unreachable database; replicas use 0."""
 
     def __init__(self, url: str, pool_size: int = 16) -> None:
-        parsed = make_url(url)
+        parsed = _parsed(url)
         backend = parsed.get_backend_name()
         if backend not in DRIVERS:
             raise MetaError(f"database URL of kind {backend!r}: use one of {', '.join(sorted(DRIVERS))}")

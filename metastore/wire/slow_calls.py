@@ -24,8 +24,8 @@ _MOST = 1200
 """Characters of the arguments."""
 _LONGEST = 100
 """Characters of one text in them."""
-_IN_URL = re.compile(r"://[^/@\s]*@")
-"""A user and password, which some write into a location."""
+_IN_URL = re.compile(r"://(?:[^/\s]*|[^:/@\s]*:\S*)@")
+"""A user and password, which some write into a location; the password may hold @ and /."""
 _DEPTH = 4
 _ITEMS = 5
 

@@ -1,8 +1,11 @@
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 import metastore
@@ -12,7 +15,7 @@ from metastore.client import connect
 from metastore.config import settings
 from metastore.store import migrate
 from metastore.wire.codec import IMPLEMENTATION
-from tests.support.servers import serving
+from tests.support.servers import COMMAND, ROOT, serving
 
 
 def run(*arguments: str) -> Result:
@@ -200,6 +203,99 @@ def test_a_server_that_is_not_there_is_named() -> None:
     ended = run("ls", "--uri", "thrift://127.0.0.1:1")
     assert ended.exit_code == 1
     assert "thrift://127.0.0.1:1: " in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ls", "nosuch"],
+        ["ls", "taxi.nosuch"],
+        ["ls", "--catalog", "nosuch"],
+        ["show", "nosuch"],
+        ["check", "nosuch"],
+        ["check", "taxi.nosuch"],
+    ],
+)
+def test_what_is_not_there_is_no_empty_list(uri: str, command: list[str]) -> None:
+    ended = run(*command, "--uri", uri)
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert "nosuch" in ended.stderr
+
+
+def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        if command.hidden:
+            continue
+        if hasattr(command, "commands"):
+            yield from _commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+COMMANDS = dict(_commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_takes_json_and_says_where_it_works(path: tuple[str, ...]) -> None:
+    options = {option for parameter in COMMANDS[path].params for option in parameter.opts}
+    assert path in {("serve",), ("compactor",)} or "--json" in options
+    assert "--uri" in options or "--db" in options
+
+
+def test_words_for_many_are_in_the_plural() -> None:
+    groups = {path[0] for path in COMMANDS if len(path) > 1}
+    assert groups == {"db", "txns", "locks", "locations", "compactions", "users", "tokens"}
+
+
+@pytest.mark.parametrize("reads", [0, 1])
+def test_a_reader_that_has_had_enough_ends_a_command_quietly(uri: str, reads: int) -> None:
+    names = [f"trip{number:05}" + "x" * 90 for number in range(2000)]  # more than a pipe and its buffer hold
+    with connect(uri) as client:
+        client.create_database(idl.Database(name=f"many{reads}"))
+        storage = idl.StorageDescriptor(cols=[], serdeInfo=idl.SerDeInfo())
+        table = idl.Table(dbName=f"many{reads}", tableName="t", sd=storage, partitionKeys=[idl.FieldSchema(name="p", type="string")])
+        client.create_table(table)
+        parts = [idl.Partition(dbName=f"many{reads}", tableName="t", values=[name], sd=storage) for name in names]
+        client.add_partitions(parts)
+    command = [*COMMAND, "ls", f"many{reads}.t", "--uri", uri]
+    listing = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    assert listing.stdout is not None
+    assert listing.stderr is not None
+    for _ in range(reads):
+        listing.stdout.readline()
+    listing.stdout.close()
+    with listing.stderr:
+        assert listing.stderr.read() == ""
+    assert listing.wait(60) in {0, 1}
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+@pytest.mark.parametrize("command", [["ls"], ["slow"], ["top", "--once"]])
+def test_a_file_of_authorities_that_does_not_fit_is_named(tmp_path: Path, command: list[str], content: str | None) -> None:
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_text(content)
+    ended = run(*command, "--tls-ca", str(file), "--uri", "thrift://127.0.0.1:1")
+    assert ended.exit_code == 1
+    assert f"--tls-ca {file}: " in ended.stderr
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:her@ring@h/m", "mysql://me:her@ring@127.0.0.1:1/m"])
+@pytest.mark.parametrize("command", [["db", "current"], ["doctor"], ["config", "db"], ["config", "--check"], ["users", "list"]])
+def test_a_password_with_an_at_sign_is_shown_nowhere(command: list[str], url: str) -> None:
+    ended = run(*command, "--db", url)
+    assert "ring@" not in ended.output
+    assert "her@" not in ended.output
+    if command != ["config", "db"]:
+        assert "write %40" in ended.output
+        assert ended.exit_code == 1
+
+
+def test_health_asks_a_server_elsewhere_too(uri: str) -> None:
+    assert run("health", "--uri", uri).stdout == "ready\n"
+    assert json.loads(run("health", "--uri", uri, "--json").stdout)["status"] == "ready"
+    ended = run("health", "--uri", "thrift://127.0.0.1:1")
+    assert (ended.exit_code, "no server answers at 127.0.0.1:1" in ended.stderr) == (1, True)
 
 
 def test_a_partition_without_its_table_is_refused() -> None:

@@ -21,6 +21,19 @@ def run(*arguments: str) -> Result:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     off = ("--set", "compactor_cleaner=false", "--set", "compactor_initiator=false")
     with serving("--workers", "1", *off, home=tmp_path_factory.mktemp("server")) as found:
+        with connect(found.uri) as client:
+            client.create_database(idl.Database(name="db"))
+            storage = idl.StorageDescriptor(
+                cols=[idl.FieldSchema(name="a", type="int")],
+                inputFormat="org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+                outputFormat="org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
+                serdeInfo=idl.SerDeInfo(serializationLib="org.apache.hadoop.hive.ql.io.orc.OrcSerde"),
+            )
+            keys, parameters = [idl.FieldSchema(name="p", type="string")], {"transactional": "true"}
+            client.create_table(
+                idl.Table(dbName="db", tableName="t", sd=storage, partitionKeys=keys, parameters=parameters, tableType="MANAGED_TABLE")
+            )
+            client.append_partition("db", "t", ["1"])
         yield found.uri
 
 
@@ -93,6 +106,18 @@ def test_what_waits_for_a_reader_says_for_whom(server: str, client: Client) -> N
     assert reason(entry, {}, 0) == "waits for the cleaner"
     entry.errorMessage = "the disk is full"
     assert reason(entry, {}, 0) == "is tried again after a failure: the disk is full"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("queue", "db.nosuch"), ("queue", "nosuch.t"), ("queue", "db.t", "p=9"), ("list", "db.nosuch"), ("list", "nosuch", "--all")],
+)
+def test_what_is_not_there_is_named(server: str, arguments: tuple[str, ...]) -> None:
+    ended = run(*arguments, "--uri", server)
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert next(each for each in reversed(arguments) if not each.startswith("-")).partition(".")[2] in ended.stderr
+    assert "NoSuchObjectException" in ended.stderr
+    assert not [each for each in listed(server, "--all") if "nosuch" in each["table"] or each["partition"] == "p=9"]
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7200, "2 h"), (200_000, "2 d"), (-5, "0 s")])

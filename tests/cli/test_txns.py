@@ -19,6 +19,10 @@ def run(*arguments: str) -> Result:
 @pytest.fixture(scope="module")
 def server_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with serving("--workers", "1", home=tmp_path_factory.mktemp("server")) as server:
+        with connect(server.uri) as client:
+            client.create_database(idl.Database(name="taxi"))
+            storage = idl.StorageDescriptor(cols=[idl.FieldSchema(name="a", type="int")], serdeInfo=idl.SerDeInfo())
+            client.create_table(idl.Table(dbName="taxi", tableName="trips", sd=storage, tableType="MANAGED_TABLE"))
         yield server.uri
 
 
@@ -89,7 +93,10 @@ def test_locks_are_listed_with_what_they_wait_for(server_uri: str, client: Clien
         [str(held), str(key), "taxi.trips", "exclusive", "acquired", ""],
         [str(waiting), "", "taxi.trips", "shared_read", "waiting", str(held)],
     ]
-    assert run("locks", "list", "other", "--uri", server_uri).stdout == ""
+    assert run("locks", "list", "default", "--uri", server_uri).stdout == ""
+    for name in ("other", "default.other"):
+        missing = run("locks", "list", name, "--uri", server_uri)
+        assert (missing.exit_code, missing.stdout, "NoSuchObjectException" in missing.stderr) == (1, "", True)
     only = json.loads(run("locks", "list", "--txn", str(key), "--uri", server_uri, "--json").stdout)
     assert [each["id"] for each in only] == [held]
     assert run("locks", "list", "taxi.trips", "--partition", "p=1", "--uri", server_uri).stdout == ""
@@ -103,6 +110,14 @@ def test_a_lock_is_released_unless_a_transaction_has_it(server_uri: str, client:
     refused = run("locks", "unlock", str(held), "--uri", server_uri)
     assert refused.exit_code == 1
     assert "belongs to an open transaction" in refused.stderr
+
+
+def test_a_lock_that_is_not_there_is_named_and_the_others_are_released(server_uri: str, client: Client) -> None:
+    plain = ask(client, idl.LockType.SHARED_READ)
+    ended = run("locks", "unlock", "999999", str(plain), "--uri", server_uri, "--json")
+    assert (ended.exit_code, json.loads(ended.stdout)) == (1, {"released": [plain], "errors": ["there is no lock 999999"]})
+    assert "there is no lock 999999" in ended.stderr
+    assert client.show_locks(idl.ShowLocksRequest()).locks == []
 
 
 @pytest.mark.parametrize("command", [["txns", "list"], ["txns", "abort", "1"], ["locks", "list"], ["locks", "unlock", "1"]])

@@ -101,7 +101,7 @@ def test_who_may_not_look_is_told(tmp_path: Path) -> None:
         keys = {}
         for user in ("ann", "bob"):
             added = subprocess.run(
-                [*COMMAND, "user", "add", user, "--key"], env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=True
+                [*COMMAND, "users", "add", user, "--key"], env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=True
             )
             keys[user] = added.stdout.strip().split()[-1]
         asking = ("slow", "--uri", server.uri, "--tls-ca", str(tmp_path / "authority.pem"), "--json")

@@ -131,7 +131,7 @@ def test_plain_over_tls_against_a_directory(place: Place, tmp_path: Path) -> Non
 
 def test_a_key_of_the_server_as_password(place: Place, tmp_path: Path) -> None:
     def user(*arguments: str) -> str:
-        command = [*COMMAND, "user", *arguments]
+        command = [*COMMAND, "users", *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True, env=environment(place.home)).stdout.strip()
 
     key = user("add", "job", "--key")

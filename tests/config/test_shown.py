@@ -13,6 +13,7 @@ from metastore.config import Config, settings, shown
         ("postgresql://u:se:cret@h:5432/d", "postgresql://u:***@h:5432/d"),
         ("postgresql://h/d?user=u&password=secret&sslmode=require", "postgresql://h/d?user=u&password=***&sslmode=require"),
         ("mysql://u:s/e@h/d", "mysql://u:***@h/d"),
+        ("postgresql://u:p@ss/w@rd@h/d", "postgresql://u:***@h/d"),
         ("sqlite:////tmp/x.db", "sqlite:////tmp/x.db"),
         ("postgresql://u@h/d", "postgresql://u@h/d"),
     ],

@@ -125,7 +125,7 @@ def busy(server: Server, key: str, stop: threading.Event) -> None:
 @pytest.fixture
 def prometheus(tmp_path: Path) -> Iterator[Prometheus]:
     with serving("--workers", "2", "--set", "authentication=users", home=tmp_path) as server:
-        command = [*COMMAND, "user", "add", "prometheus", "--key"]
+        command = [*COMMAND, "users", "add", "prometheus", "--key"]
         added = subprocess.run(command, env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=True)
         key = added.stdout.strip().split()[-1]
         started = Prometheus(tmp_path, server, key)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from metastore.config import Config
+from metastore.config import Config, without_passwords
 from metastore.errors import MetaError
 from metastore.service.authorization.administered import Administered
 from metastore.service.authorization.contract import Access, Who
@@ -80,4 +80,4 @@ class Asking(Administered):
 
     def unanswered(self, path: str, why: str) -> MetaError:
         """Return the error for what is no answer, by which nothing is allowed."""
-        return MetaError(f"nothing is allowed: the authorization server at {self.url}/{path} {why}")
+        return MetaError(without_passwords(f"nothing is allowed: the authorization server at {self.url}/{path} {why}"))

@@ -223,7 +223,7 @@ def test_a_failure_behind_the_gate_gives_the_turn_back() -> None:
 
 def add(home: Path, *arguments: str, text: str | None = None) -> str:
     done = subprocess.run(
-        [*COMMAND, "user", "add", *arguments], input=text, capture_output=True, text=True, check=True, env=environment(home), timeout=60
+        [*COMMAND, "users", "add", *arguments], input=text, capture_output=True, text=True, check=True, env=environment(home), timeout=60
     )
     return done.stdout.strip()
 

@@ -43,7 +43,7 @@ class Place:
 
     def user(self, *arguments: str, text: str = "") -> str:
         done = subprocess.run(
-            [*COMMAND, "user", *arguments], input=text, capture_output=True, text=True, check=False, env=environment(self.home), timeout=60
+            [*COMMAND, "users", *arguments], input=text, capture_output=True, text=True, check=False, env=environment(self.home), timeout=60
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -152,11 +152,11 @@ def refused(client: Client) -> str:
 
 def test_a_user_who_is_revoked_is_out_with_every_token_and_connection(server: Server, home: Path) -> None:
     for name in ("ann", "bob"):
-        command(home, "user", "add", name, text=PASSWORD)
+        command(home, "users", "add", name, text=PASSWORD)
     text, kept = token_of(server, "ann"), token_of(server, "bob")
     with connect(server.uri, login=Token(text), timeout=20) as ann, connect(server.uri, login=Token(kept), timeout=20) as bob:
         assert ann.get_all_databases() == bob.get_all_databases() == ["default"]
-        assert command(home, "user", "revoke", "ann") == "revoked 1, and 1 delegation tokens"
+        assert command(home, "users", "revoke", "ann") == "revoked 1, and 1 delegation tokens"
         assert "The delegation token of ann was cancelled or has reached its end" in refused(ann)
         assert bob.get_all_databases() == ["default"]
     with pytest.raises(LoginError, match="The delegation token of ann is not there"):
@@ -164,8 +164,8 @@ def test_a_user_who_is_revoked_is_out_with_every_token_and_connection(server: Se
 
 
 def test_tokens_are_listed_and_revoked_at_the_command_line(server: Server, home: Path) -> None:
-    command(home, "user", "add", "carl", text=PASSWORD)
-    command(home, "user", "add", "dora", text=PASSWORD)
+    command(home, "users", "add", "carl", text=PASSWORD)
+    command(home, "users", "add", "dora", text=PASSWORD)
     texts = [token_of(server, "carl") for _ in range(2)]
     kept = token_of(server, "dora")
     listed = json.loads(command(home, "tokens", "list", "--user", "carl", "--json"))
@@ -189,7 +189,7 @@ def test_tokens_are_listed_and_revoked_at_the_command_line(server: Server, home:
 
 def test_an_admin_cancels_a_token_by_which_somebody_is_in(server: Server, home: Path) -> None:
     for name in ("eve", "root"):
-        command(home, "user", "add", name, text=PASSWORD)
+        command(home, "users", "add", name, text=PASSWORD)
     text = token_of(server, "eve")
     with (
         connect(server.uri, login=Token(text), timeout=20) as eve,

@@ -1,0 +1,66 @@
+"""What is said of files of TLS that do not fit: the setting and the file."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from metastore.config import ConfigError
+from metastore.wire.settings import WireSettings
+from metastore.wire.tls import certificates
+from tests.support.certificates import Authority
+from tests.support.servers import COMMAND, ROOT, environment
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    authority = Authority(tmp_path)
+    authority.issue("server")
+    authority.issue("other")
+    (tmp_path / "words.pem").write_text("no certificate")
+    openssl = [
+        "openssl",
+        "ec",
+        "-in",
+        str(tmp_path / "server.pem"),
+        "-aes128",
+        "-passout",
+        "pass:secret",
+        "-out",
+        str(tmp_path / "locked.pem"),
+    ]
+    subprocess.run(openssl, check=True, capture_output=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("files", "setting", "file", "reason"),
+    [
+        ({"tls_certificate": "missing.pem"}, "tls_certificate", "missing.pem", "No such file"),
+        ({"tls_certificate": "words.pem"}, "tls_certificate", "words.pem", "NO_START_LINE|PEM_LIB|PEM lib"),
+        ({"tls_certificate": "server.pem", "tls_key": "missing.pem"}, "tls_key", "missing.pem", "No such file"),
+        ({"tls_certificate": "server.pem", "tls_key": "other.pem"}, "tls_key", "other.pem", "KEY_VALUES_MISMATCH"),
+        ({"tls_certificate": "server.pem", "tls_key": "locked.pem"}, "tls_key", "locked.pem", "which has no password"),
+        ({"tls_certificate": "server.pem", "tls_client_ca": "missing.pem"}, "tls_client_ca", "missing.pem", "No such file"),
+        ({"tls_certificate": "server.pem", "tls_client_ca": "words.pem"}, "tls_client_ca", "words.pem", "name a PEM file"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_named_with_its_setting(
+    folder: Path, files: dict[str, str], setting: str, file: str, reason: str
+) -> None:
+    given = {name: folder / value for name, value in files.items()}
+    with pytest.raises(ConfigError, match=f"{setting} {folder / file} can not be used: .*({reason})"):
+        certificates(WireSettings(**given))  # type: ignore[arg-type]  # its fields
+
+
+def test_the_start_of_a_server_says_so(folder: Path) -> None:
+    ended = subprocess.run(
+        [*COMMAND, "serve", "--port", "0", "--set", f"tls_certificate={folder}/missing.pem"],
+        env=environment(folder / "home"), cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert f"metastore: tls_certificate {folder}/missing.pem can not be used: No such file or directory" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (folder / "home").exists()
