@@ -132,7 +132,7 @@ def _check_traces(config: Config) -> None:
     if urlsplit(config.traces_endpoint).scheme not in ("http", "https"):
         raise MetaError(f"traces_endpoint {without_passwords(config.traces_endpoint)} is no URL of a collector: write http://HOST:4318")
     if any(find_spec(f"opentelemetry.{name}") is None for name in ("sdk", "exporter")) if find_spec("opentelemetry") else True:
-        raise MetaError("traces_endpoint needs OpenTelemetry: pip install 'metastore[otel]'")
+        raise MetaError("traces_endpoint needs OpenTelemetry: pip install '.[otel]' in the checkout of metastore")
 
 
 def _check_warehouse(config: Config, warehouse: Warehouse) -> None:

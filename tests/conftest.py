@@ -142,7 +142,7 @@ def running_kdc() -> Iterator[Kdc]:
     """One Kerberos realm for all tests of a process."""
     from tests.support.kdc import realm
 
-    pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
+    pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
     with realm() as started:
         yield started
 

@@ -19,3 +19,11 @@ def test_the_commands_of_the_readme_are_there_and_ci_runs_them() -> None:
         assert command in commands
         assert re.search(rf"^{re.escape(command)}\b", ci, re.MULTILINE)
         assert (ROOT / command).stat().st_mode & 0o111
+
+
+def test_until_a_release_is_published_nothing_says_to_install_one() -> None:
+    if re.search(r"^## \[\d", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE):
+        pytest.skip("a release is published")
+    texts = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "metastore").rglob("*.py"), *(ROOT / "examples").rglob("*.*")]
+    published = re.compile(r"pip install (-\S+ )*['\"]?metastore\b")
+    assert [str(each.relative_to(ROOT)) for each in texts if published.search(each.read_text())] == []

@@ -27,7 +27,7 @@ def check(name: Name = None, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None, as_js
         from metastore.spark.catalog import AcidTableInfo, NotTransactional
         from metastore.spark.checking import check_table
     except ImportError as error:
-        fail(f"tables are read by what comes with metastore[spark]: pip install 'metastore[spark]' ({error})")
+        fail(f"tables are read by what comes with metastore[spark]: pip install '.[spark]' in the checkout of metastore ({error})")
     rows: list[tuple[str, ...]] = []
     failed = 0
     with asking(uri, tls_ca) as client:

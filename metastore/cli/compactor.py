@@ -32,7 +32,7 @@ def compactor(
     try:
         from metastore.spark.compactor import Compactor, open_session
     except ImportError as error:
-        fail(f"compactions run on Spark: pip install 'metastore[spark]' ({error})")
+        fail(f"compactions run on Spark: pip install '.[spark]' in the checkout of metastore ({error})")
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 

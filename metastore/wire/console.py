@@ -69,7 +69,7 @@ class Console:
                 from metastore.console.app import make_app
             except ImportError as error:
                 self._log.warning("the console is not installed", reason=str(error))
-                return HttpAnswer(404, b"The web console is not installed: pip install 'metastore[console]'\n")
+                return HttpAnswer(404, b"The web console is not installed: pip install '.[console]' in the checkout of metastore\n")
             self._app = make_app()
         try:
             return asyncio.run(_ask(self._app, request, self._visit(request, client, dispatcher)))

@@ -13,7 +13,7 @@ import pytest
 from metastore.idl import CreateTableRequest
 from metastore.rules.delegation_tokens import read_identifier, read_token
 
-pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
+pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 
 from tests.streaming.conftest import CAPABILITIES
 from tests.streaming.reading import rows

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.hive import HiveCatalog
 
-pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
+pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 pytest.importorskip("kerberos", reason="built with libkrb5-dev: pip install pyiceberg[hive-kerberos]")
 
 from tests.support.kdc import Kdc

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
+pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 
 from tests.support.kdc import REALM, Kdc
 from tests.support.secured import ALICE, OOZIE, Secured

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from trino.exceptions import TrinoQueryError
 
-pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
+pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 
 from tests.support.kdc import REALM, Kdc
 from tests.support.secured import Secured

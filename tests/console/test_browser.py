@@ -16,7 +16,6 @@ from tests.console.test_pages import WORDS
 from tests.wire.auth.speaking import request
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +27,7 @@ def browser() -> Iterator[Any]:
         except playwright.Error:
             system = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
             if system is None:
-                pytest.skip("there is no Chromium: playwright install chromium")
+                pytest.skip("there is no Chromium: .ci/watching, or playwright install chromium")
             found = started.chromium.launch(executable_path=system, args=["--no-sandbox"])
         yield found
         found.close()

@@ -240,7 +240,7 @@ def test_a_console_that_is_not_installed_says_how(start: Start, monkeypatch: pyt
     found = start()
     for path in ("/ui/", "/api/v1/overview"):
         answer = found.get(path)
-        assert (answer.status, "pip install 'metastore[console]'" in answer.text) == (404, True)
+        assert (answer.status, "pip install '.[console]'" in answer.text) == (404, True)
     assert found.get("/api/v1/clients").status == 200, "needs nothing"
     monkeypatch.undo()
     assert found.get("/ui/").status == 200

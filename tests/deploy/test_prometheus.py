@@ -66,7 +66,7 @@ def test_panels_have_places_of_their_own() -> None:
         seen |= cells
 
 
-@pytest.mark.skipif(PROMTOOL is None, reason="apt install prometheus")
+@pytest.mark.skipif(PROMTOOL is None, reason="there is no Prometheus: .ci/watching")
 def test_alerts_fire_when_they_should() -> None:
     assert PROMTOOL is not None
     for command in (("check", "rules", ALERTS.name), ("test", "rules", "alerts_test.yml")):
@@ -142,7 +142,7 @@ def prometheus(tmp_path: Path) -> Iterator[Prometheus]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(PROMETHEUS is None, reason="apt install prometheus")
+@pytest.mark.skipif(PROMETHEUS is None, reason="there is no Prometheus: .ci/watching")
 def test_every_query_of_the_dashboard_has_an_answer(prometheus: Prometheus) -> None:
     left = queries()
     until = time.monotonic() + 180

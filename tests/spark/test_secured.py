@@ -11,7 +11,7 @@ import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
+pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 pytest.importorskip("k5test", reason="for a KDC")
 
 from metastore import idl

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
+pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 
 from metastore import idl
 from metastore.client import Client, connect

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("opentelemetry.sdk", reason="pip install metastore[otel]")
+pytest.importorskip("opentelemetry.sdk", reason="pip install '.[otel]'")
 
 from thriftpy2.thrift import TMessageType
 

@@ -68,7 +68,7 @@ class MySQLDriver(Driver):
 
             from metastore.store.drivers import mysql_connection
         except ImportError as error:
-            raise MetaError("a MariaDB or MySQL database needs PyMySQL: pip install 'metastore[mysql]'") from error
+            raise MetaError("a MariaDB or MySQL database needs PyMySQL: pip install '.[mysql]' in the checkout of metastore") from error
         from sqlalchemy.dialects.mysql import pymysql as dialect
 
         self.pymysql, self.connection = pymysql, mysql_connection.MySQLConnection

@@ -57,7 +57,7 @@ class PostgreSQLDriver(Driver):
 
             from metastore.store.drivers import postgresql_cursor, postgresql_values
         except ImportError as error:
-            raise MetaError("a PostgreSQL database needs psycopg: pip install 'metastore[postgresql]'") from error
+            raise MetaError("a PostgreSQL database needs psycopg: pip install '.[postgresql]' in the checkout of metastore") from error
         from sqlalchemy.dialects.postgresql import psycopg as dialect
 
         self.psycopg, self.error = psycopg, psycopg.Error

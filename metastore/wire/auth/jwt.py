@@ -25,7 +25,7 @@ try:
     from joserfc.errors import BadSignatureError, JoseError
     from joserfc.jwk import Key, KeySet
 except ImportError as error:
-    raise ConfigError("authentication by jwt needs a library: pip install 'metastore[jwt]'") from error
+    raise ConfigError("authentication by jwt needs a library: pip install '.[jwt]' in the checkout of metastore") from error
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "ES512"]
 """Signatures by a private key only: a public key must never serve as the secret of an HMAC, and `none` signs nothing."""

@@ -25,7 +25,7 @@ try:
 
     from metastore.wire.auth.ldap_names import first_value, is_dn, lies_below, name_in_pattern
 except ImportError as error:
-    raise ConfigError("authentication by ldap needs a library: pip install 'metastore[ldap]'") from error
+    raise ConfigError("authentication by ldap needs a library: pip install '.[ldap]' in the checkout of metastore") from error
 
 ldap3.set_config_parameter("POOLING_LOOP_TIMEOUT", 0)  # it sleeps so many seconds before it says that no server of a pool answers
 

@@ -170,7 +170,7 @@ def test_user_and_password_come_from_the_environment() -> None:
 
 
 def test_kerberos_comes_from_the_environment() -> None:
-    pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
+    pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
     from metastore.client_login.kerberos import Kerberos
 
     variables = {"METASTORE_CLIENT_LOGIN": "kerberos"}

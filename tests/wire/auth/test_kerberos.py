@@ -16,7 +16,7 @@ from metastore.service.identity import Login
 from metastore.wire.auth.sasl import ClientRefused, Layer, LoginDone
 from tests.support.kdc import REALM, SERVICE, Kdc, realm
 
-pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
+pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 
 from metastore.client_login import LoginError
 from metastore.client_login.kerberos import Kerberos

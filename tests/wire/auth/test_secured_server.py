@@ -20,7 +20,7 @@ from metastore.rules.delegation_tokens import read_token
 from tests.support.kdc import REALM, Kdc
 from tests.support.servers import COMMAND, ROOT, Server, environment, serving
 
-pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install metastore[kerberos]")
+pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 
 from tests.support.secured import ALICE, HIVE_SERVER, OOZIE, PROTECTIONS, Secured
 
