@@ -24,7 +24,7 @@ from metastore.store import migrate
 from metastore.store.database import Database
 from metastore.store.replica import Replica
 from metastore.warehouse import Journal, Warehouse
-from metastore.wire import audit
+from metastore.wire import audit, codec
 from metastore.wire.auth import authenticator
 from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.settings import WireSettings
@@ -217,6 +217,8 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
     log.configure(config.log_level, style)
     for warning in warnings(config):
         log.get("metastore.config").warning(warning)
+    if codec.IMPLEMENTATION == "pure":
+        log.get("metastore.codec").warning(codec.PURE)
     if unused := hive_properties.without_effect(config):
         shown = ", ".join(unused[:5]) + (" ..." if len(unused) > 5 else "")
         told = "properties of Hive's have no effect; `metastore config` lists them"

@@ -18,7 +18,7 @@ import typer
 from metastore.cli.options import AsJson, Assignments, ConfigFile, Db, HiveSite, TlsCa, tls
 from metastore.cli.tables import print_table
 from metastore.config import Config, ConfigError, load, without_passwords
-from metastore.wire.codec import IMPLEMENTATION
+from metastore.wire.codec import IMPLEMENTATION, PURE
 
 if TYPE_CHECKING:
     from metastore.warehouse import Warehouse
@@ -100,9 +100,7 @@ def _settings(config: Config) -> Iterator[Finding]:
 def _codec() -> Finding:
     if IMPLEMENTATION == "compiled":
         return Finding("codec", OK, "compiled")
-    return Finding(
-        "codec", WARNING, "the pure codec serves, which is slower: install a C compiler and Python's headers, then metastore again"
-    )
+    return Finding("codec", WARNING, PURE)
 
 
 def _descriptors() -> Finding:

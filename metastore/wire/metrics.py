@@ -15,6 +15,7 @@ import metastore
 from metastore.service.observations import Observation
 from metastore.store.figures import Figure
 from metastore.wire import hive_metrics
+from metastore.wire.codec import IMPLEMENTATION
 from metastore.wire.counts import SECONDS, Counts
 from metastore.wire.telemetry import Telemetry
 
@@ -112,7 +113,9 @@ class _Observed:
         self._seen = seen
 
     def collect(self) -> Iterable[Metric]:
-        yield _gauge("metastore_info", "The version of the server.", {(metastore.__version__,): 1}, ("version",))
+        yield _gauge(
+            "metastore_info", "Version and codec of the server.", {(metastore.__version__, IMPLEMENTATION): 1}, ("version", "codec")
+        )
         seen = self._seen
         yield _gauge("metastore_ready", "Whether /readyz says that calls may be sent here.", {(): int(self._state.is_ready)})
         yield _gauge("metastore_database_up", "Whether the database answers.", {(): int(self._state.database_answers)})

@@ -10,6 +10,7 @@ import pytest
 from metastore import idl
 from metastore.client import connect
 from metastore.store.database import Database
+from metastore.wire.codec import IMPLEMENTATION, PURE
 from metastore.wire.counts import SECONDS, Counts
 from metastore.wire.hive_metrics import percentile
 from tests.support.servers import serving
@@ -153,3 +154,12 @@ def test_percentiles_lie_within_their_buckets() -> None:
     assert percentile(buckets, 99) == pytest.approx(1000 * (SECONDS[1] + (SECONDS[2] - SECONDS[1]) * 0.96))
     buckets[-1] = 100
     assert percentile(buckets, 99) == pytest.approx(30_000), "what took longer than the last bound"
+
+
+@pytest.mark.parametrize("wanted", ["pure", ""])
+def test_the_codec_is_told_and_the_pure_one_once_in_the_log(tmp_path: Path, wanted: str) -> None:
+    with serving("--workers", "2", home=tmp_path, variables={"METASTORE_CODEC": wanted}) as server:
+        (info,) = [line for line in get(server.uri, "/metrics")[1].splitlines() if line.startswith("metastore_info{")]
+    codec = "pure" if wanted == "pure" or IMPLEMENTATION == "pure" else "compiled"
+    assert f'codec="{codec}"' in info
+    assert server.log.read_text().count(PURE) == int(codec == "pure")
