@@ -20,7 +20,7 @@ from metastore import idl
 from metastore.binary import from_bytes, to_bytes
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, PartitionsStatsResult, TxnToWriteId
 from metastore.wire import codec
-from metastore.wire.codec import pure, pure_encoder
+from metastore.wire.codec import pure, pure_binary, pure_encoder
 from metastore.wire.transport import EndOfStream, Feed, Malformed
 from tests.support.servers import ROOT
 from tests.wire.messages import PIECES, broken, decoded, encoded, random_message, with_odd_value
@@ -68,6 +68,7 @@ def hold_together(random: Random, data: bytes, cls: type[TPayload]) -> bool:
 
     expected = outcome(watched, data, cls, piece)
     assert outcome(codec.DECODERS["binary"], data, cls, piece) == expected
+    assert outcome(pure_binary.FastBinaryDecoder, data, cls, piece) == expected
     if isinstance(expected[0], type):
         return False
     if expected[-1] is None and not watching[0].odd_maps:
@@ -228,7 +229,7 @@ def test_a_row_is_short_or_fits(encode: Any) -> None:
 @pytest.mark.skipif(PURE or shutil.which("cc") is None, reason="the pure codec is asked for, or there is no compiler")
 def test_what_is_tested_here_is_compiled() -> None:
     assert codec.IMPLEMENTATION == "compiled"
-    assert codec.DECODERS["binary"] is not pure.BinaryDecoder
+    assert codec.DECODERS["binary"] is not pure_binary.FastBinaryDecoder
     assert codec.ENCODERS["binary"] is not pure_encoder.encode_binary
 
 
@@ -244,9 +245,9 @@ def test_the_pure_codec_serves_where_the_compiled_one_does_not(before: str, vari
     code = f"""import sys
 {before}
 from metastore.wire import codec
-from metastore.wire.codec import pure, pure_encoder
+from metastore.wire.codec import pure, pure_binary, pure_encoder
 assert codec.IMPLEMENTATION == "pure"
-assert codec.DECODERS["binary"] is pure.BinaryDecoder and codec.ENCODERS["binary"] is pure_encoder.encode_binary
+assert codec.DECODERS["binary"] is pure_binary.FastBinaryDecoder and codec.ENCODERS["binary"] is pure_encoder.encode_binary
 """
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "METASTORE_CODEC": variable}, check=True)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +27,6 @@ from metastore.idl import (
     Table,
     service,
 )
-from metastore.wire import codec
 from metastore.wire.protocol import Dialect, Message, read_message, write_message
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import Feed
@@ -40,7 +38,6 @@ COLUMNS = [
 ]
 SERDES = [SerDeInfo(name="n", serializationLib=library, parameters={"k": "v"}) for library in ("first", "second")]
 PARAMETERS = [{}, {"a": "b"}, {"some key": "a value of some length"}]
-compiled_only = pytest.mark.skipif(codec.IMPLEMENTATION == "pure", reason="the pure codec shares nothing")
 
 
 def received(method: str, piece: int, **fields: Any) -> Any:
@@ -89,7 +86,6 @@ def partition(number: int, **fields: Any) -> Partition:
     return Partition(**{"values": [str(number)], "dbName": "d", "sd": sd, "parameters": {"x": "y"}, **fields})
 
 
-@compiled_only
 def test_equal_parts_are_one_object() -> None:
     sent = [partition(number) for number in range(6)]
     for each in sent[3:]:
@@ -140,7 +136,6 @@ def statistics(number: int, value: int) -> ColumnStatistics:
     return ColumnStatistics(statsDesc=description, statsObj=[ColumnStatisticsObj("a", "bigint", data)], engine="hive")
 
 
-@compiled_only
 def test_equal_statistics_of_partitions_are_one_object() -> None:
     sent = [statistics(0, 1), statistics(1, 1), statistics(2, 2)]
     found = received("set_aggr_stats_for", 100_000, request=SetPartitionsStatsRequest(colStats=sent)).request.colStats

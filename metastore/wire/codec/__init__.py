@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from metastore.wire.codec import pure, pure_encoder
+from metastore.wire.codec import pure, pure_binary, pure_encoder
 
 Encode = Callable[[str, int, int, Any, bool], bytes]
 """From the method, the type of the message, its sequence id, its struct, and whether it has a frame."""
@@ -29,7 +29,7 @@ def _choose() -> tuple[str, type[pure.Decoder], Encode]:
             warnings.warn(f"the compiled codec can not be loaded, the pure one serves: {error}", stacklevel=2)
         else:
             return "compiled", decoder.BinaryDecoder, encoder.encode_binary
-    return "pure", pure.BinaryDecoder, pure_encoder.encode_binary
+    return "pure", pure_binary.FastBinaryDecoder, pure_encoder.encode_binary
 
 
 PURE = "the pure codec serves, which takes longer for each message: install a C compiler and Python's headers, then metastore again"

@@ -41,51 +41,66 @@ _UNDECLARED: dict[int, Any] = {TType.STRUCT: _Undeclared, TType.LIST: -1, TType.
 
 
 class Source:
-    """The bytes of one message: exact reads, counted against the limit."""
+    """The bytes of one message: exact reads, counted against the limit. Who reads them itself moves `at`, up to `safe`."""
 
     def __init__(self, feed: Feed, limit: int, max_kept: int, *, keeps: bool) -> None:
         self._feed = feed
         self._limit = limit
         self._max_kept = max_kept
         self._keeps = keeps
-        self._data = bytearray()
-        self._at = 0
+        self._passed: list[bytes] = []
+        """What is kept of the message before `data`."""
         self._gone = 0
-        """Bytes of the message that are kept no more."""
+        """Bytes of the message before `data`."""
+        self.data = b""
+        self.at = 0
+        self.safe = 0
+        """Where what is here ends, or what may be read of it."""
 
     @property
     def room(self) -> int:
         """How many bytes the message may still have."""
-        return self._limit - self._at
+        return self._limit - self._gone - self.at
 
     def read(self, size: int) -> bytes:
         """Return `size` bytes; raises EndOfStream, TooLarge, Malformed for a negative size."""
         if size < 0:
             raise size_error(size)
         out = self.peek(size)
-        self._at += size
+        self.at += size
         return out
 
     def peek(self, size: int) -> bytes:
         """Return the next `size` bytes, which stay; raises EndOfStream, TooLarge."""
-        end = self._at + size
-        if end > self._limit:
-            raise TooLarge(self._limit + self._gone)
-        if end > self._max_kept:
+        if self.at + size > self.safe:
+            self._wait(size)
+        return self.data[self.at : self.at + size]
+
+    def _wait(self, size: int) -> None:
+        """Have `size` bytes here."""
+        if size > self.room:
+            raise TooLarge(self._limit)
+        kept = self._gone + self.at if self._keeps else 0
+        if kept + size > self._max_kept:
             raise TooMuchMemory(self._max_kept)
-        if not self._keeps and self._at > CHUNK:
-            del self._data[: self._at]
-            self._limit, self._gone, self._at, end = self._limit - self._at, self._gone + self._at, 0, size
-        while len(self._data) < end:
-            self._data += self._feed.some(CHUNK)
-        return bytes(self._data[self._at : end])
+        if self._keeps and self.at:
+            self._passed.append(self.data[: self.at])
+        self._gone += self.at
+        parts = [self.data[self.at :]]
+        here = len(parts[0])
+        self.data, self.at, self.safe = parts[0], 0, 0
+        while here < size:
+            parts.append(self._feed.some(CHUNK))
+            here += len(parts[-1])
+        self.data = b"".join(parts)
+        self.safe = min(here, self._limit - self._gone, self._max_kept - kept)
 
     def skip(self, size: int) -> None:
         """Pass over `size` bytes, of which no more are here at once than need be. Raises as `read`."""
         if size < 0:
             raise size_error(size)
-        if self._at + size > self._limit:
-            raise TooLarge(self._limit + self._gone)
+        if size > self.room:
+            raise TooLarge(self._limit)
         while size > 0:
             part = min(size, CHUNK)
             self.read(part)
@@ -93,8 +108,8 @@ class Source:
 
     def finish(self) -> bytes:
         """Give what was read beyond the message back to the feed and return the message's bytes, those that are kept."""
-        self._feed.unread(bytes(self._data[self._at :]))
-        return bytes(self._data[: self._at])
+        self._feed.unread(self.data[self.at :])
+        return b"".join([*self._passed, self.data[: self.at]])
 
 
 class Decoder:
@@ -131,9 +146,7 @@ class Decoder:
         cls = choose(self.name, self.type)
         if cls is None:
             return self._skip(TType.STRUCT, MAX_DEPTH)
-        obj = cls()
-        self._struct(obj, MAX_DEPTH)
-        return obj
+        return self._new(cls, MAX_DEPTH)
 
     def finish(self) -> bytes:
         """Give what was read beyond the message back to the feed and return the message's bytes."""
@@ -174,6 +187,12 @@ class Decoder:
         if self._memory > self._max_memory:
             raise TooMuchMemory(self._max_memory)
 
+    def _new(self, cls: type[TPayload], depth: int) -> TPayload:
+        """Read a struct of a class."""
+        obj = cls()
+        self._struct(obj, depth)
+        return obj
+
     def _struct(self, obj: TPayload, depth: int) -> None:
         depth = self._deeper(depth)
         self._take(memory_of(type(obj)))
@@ -201,36 +220,45 @@ class Decoder:
         if ttype == TType.STRING:
             return self._text()
         if ttype == TType.STRUCT:
-            obj = spec()
-            self._struct(obj, depth)
-            return obj
+            return self._new(spec, depth)
         if ttype in (TType.LIST, TType.SET):
-            depth = self._deeper(depth)
-            sent, size = self._list_header()
-            self._check_size(size)
-            etype, espec = spec if isinstance(spec, tuple) else (spec, None)
-            if not _same(sent, etype):
-                for _ in range(size):
-                    self._skip(sent, depth)
-                return []
-            self._take(LIST_MEMORY + ELEMENT_MEMORY * size)
-            return [self._value(etype, espec, depth) for _ in range(size)]
+            return self._list(spec, self._deeper(depth))
         if ttype == TType.MAP:
             return self._map(spec, self._deeper(depth))
         return self._scalar(ttype)
 
-    def _map(self, spec: Any, depth: int) -> dict[Any, Any]:
-        ktype, kspec = spec[0] if isinstance(spec[0], tuple) else (spec[0], None)
-        vtype, vspec = spec[1] if isinstance(spec[1], tuple) else (spec[1], None)
+    def _list(self, spec: Any, depth: int) -> list[Any]:
+        etype, espec = spec if isinstance(spec, tuple) else (spec, None)
+        return [self._value(etype, espec, depth) for _ in range(self._list_of(etype, depth))]
+
+    def _list_of(self, etype: int, depth: int) -> int:
+        """Return how many elements of a type follow; those of another one are passed over, and none follow."""
+        sent, size = self._list_header()
+        self._check_size(size)
+        if not _same(sent, etype):
+            for _ in range(size):
+                self._skip(sent, depth)
+            return 0
+        self._take(LIST_MEMORY + ELEMENT_MEMORY * size)
+        return size
+
+    def _map_of(self, ktype: int, vtype: int, depth: int) -> int:
+        """Return how many entries of two types follow; those of others are passed over, and none follow."""
         sent_key, sent_value, size = self._map_header()
         self._check_size(size)
-        out: dict[Any, Any] = {}
         if size and not (_same(sent_key, ktype) and _same(sent_value, vtype)):
             for _ in range(size):
                 self._skip(sent_key, depth)
                 self._skip(sent_value, depth)
-            return out
+            return 0
         self._take(LIST_MEMORY + ENTRY_MEMORY * size)
+        return size
+
+    def _map(self, spec: Any, depth: int) -> dict[Any, Any]:
+        ktype, kspec = spec[0] if isinstance(spec[0], tuple) else (spec[0], None)
+        vtype, vspec = spec[1] if isinstance(spec[1], tuple) else (spec[1], None)
+        out: dict[Any, Any] = {}
+        size = self._map_of(ktype, vtype, depth)
         for _ in range(size):
             key = self._value(ktype, kspec, depth)
             out[tuple(key) if isinstance(key, list) else key] = self._value(vtype, vspec, depth)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import cache
+from operator import is_
 from typing import Any
 
 from thriftpy2.protocol import TCompactProtocol, TCyBinaryProtocol
@@ -46,24 +48,53 @@ def _framed(data: bytes, framed: bool) -> bytes:
 
 
 def as_structs(ttype: int, spec: Any, value: Any) -> Any:
-    """Return a value of a declared type with structs where tuples or bytes stand for such. What was given stays as it is."""
+    """Return a value of a declared type with structs where tuples or bytes stand for such; the value itself where none do."""
+    if ttype == TType.STRUCT:
+        return _struct(spec, value)
     if ttype == TType.MAP and isinstance(value, dict):
-        return {key: _element(spec[1], each) for key, each in value.items()}
+        if not isinstance(spec[1], tuple):
+            return value
+        kind, inner = spec[1]
+        entries = {key: as_structs(kind, inner, each) for key, each in value.items()}
+        return entries if any(entries[key] is not each for key, each in value.items()) else value
     if ttype in {TType.LIST, TType.SET} and isinstance(value, (list, tuple)):
-        return [_element(spec, each) for each in value]
-    if ttype == TType.STRUCT and isinstance(value, bytes):
-        return from_bytes(spec, value)
-    if ttype == TType.STRUCT and isinstance(value, tuple):
-        value = spec(*value)
-    elif isinstance(value, TPayload):
-        value = copy(value)
-    else:
-        return value
-    for field in value.thrift_spec.values():
-        if field[0] in NESTED:
-            setattr(value, field[1], as_structs(field[0], field[2], getattr(value, field[1], None)))
+        if not isinstance(spec, tuple):
+            return value
+        kind, inner = spec
+        elements = [_struct(inner, each) for each in value] if kind == TType.STRUCT else [as_structs(kind, inner, each) for each in value]
+        return value if all(map(is_, elements, value)) else elements
     return value
 
 
-def _element(spec: Any, value: Any) -> Any:
-    return as_structs(spec[0], spec[1], value) if isinstance(spec, tuple) else value
+def _struct(cls: Any, value: Any) -> Any:
+    if isinstance(value, bytes):
+        return from_bytes(cls, value)
+    if isinstance(value, tuple):
+        value = cls(*value)
+    elif not isinstance(value, TPayload):
+        return value
+    given = vars(value)
+    changed = {}
+    for name, ttype, spec in _nested(type(value)):  # type: ignore[arg-type]  # a class is hashable
+        before = given.get(name)
+        if before is not None and (after := as_structs(ttype, spec, before)) is not before:
+            changed[name] = after
+    if not changed:
+        return value
+    made = copy(value)
+    vars(made).update(changed)
+    return made
+
+
+@cache
+def _nested(cls: type) -> list[tuple[str, int, Any]]:
+    """Return the fields of a class in which structs can stand, with type and declaration."""
+    fields: Any = cls.thrift_spec.values()  # type: ignore[attr-defined]  # a struct's class
+    return [(field[1], field[0], field[2]) for field in fields if field[0] in NESTED and _holds_structs(field[0], field[2])]
+
+
+def _holds_structs(ttype: int, spec: Any) -> bool:
+    if ttype == TType.STRUCT:
+        return True
+    inner = spec[1] if ttype == TType.MAP else spec
+    return isinstance(inner, tuple) and _holds_structs(*inner)

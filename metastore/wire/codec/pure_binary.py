@@ -1,0 +1,262 @@
+"""Check and decode messages of the binary protocol in Python, as fast as it can: what lies whole in the bytes here is read at once.
+
+The rules are those of `pure.BinaryDecoder`, which reads whatever is rare: the end of what is here, unknown fields, bytes that are no UTF-8.
+Parts that a message repeats are decoded once, in the places that `limits` names.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from thriftpy2.thrift import TPayload, TType
+
+from metastore.wire.codec.limits import SHARED_FIELDS, SHARED_PARTS, TEXT_MEMORY, TooMuchMemory, depth_error, memory_of
+from metastore.wire.codec.pure import BinaryDecoder
+
+TEXT, INTEGER, NUMBER, STRUCT, NESTED = range(5)
+HEADER, FIXED, COUNTED = 3, 11, 7
+"""Bytes of a field's type and id; of a field with the largest number; of one with a size."""
+_NUMBERS = {
+    ttype: struct.Struct(form)
+    for ttype, form in {
+        TType.BOOL: ">?", TType.BYTE: ">b", TType.I16: ">h", TType.I32: ">i", TType.I64: ">q", TType.DOUBLE: ">d",
+    }.items()
+}  # fmt: skip
+_begin = struct.Struct(">3si").unpack_from
+"""Type and id of a field together, and its size or 32-bit number, if that is what follows."""
+_size_at = _NUMBERS[TType.I32].unpack_from
+_list_at, _map_at = struct.Struct(">Bi").unpack_from, struct.Struct(">BBi").unpack_from
+"""Types and number of elements or entries."""
+
+
+class Plan:
+    """How the structs of a class are read."""
+
+    def __init__(self, cls: type[TPayload]) -> None:
+        self.cls = cls
+        self.make: Callable[[type[TPayload]], TPayload] = cls.__new__
+        self.defaults = dict(vars(cls()))
+        self.memory = memory_of(cls)
+        self.fields: dict[bytes, tuple[int, str, Any, Any]] = {}
+        """By type and id as they are on the wire: kind and name; of a number what unpacks it, and its bytes with the field's header; of
+        a struct its plan, of what else nests a `Nested`; and the label.
+        """
+
+
+class Nested(NamedTuple):
+    """A field with a container or bytes, or with a struct that may be shared."""
+
+    ttype: int
+    declared: Any
+    plan: Plan | None
+    """Of a struct."""
+    is_shared: bool
+
+
+_plans: dict[tuple[type[TPayload], bool], Plan] = {}
+_lock = threading.Lock()
+
+
+def plan_of(cls: type[TPayload], shares: bool = False) -> Plan:
+    """Return the plan of a class. `shares`: containers and structs of its structs may be one object for equal bytes."""
+    plan = _plans.get((cls, shares))
+    if plan is None:
+        with _lock:
+            made: dict[tuple[type[TPayload], bool], Plan] = {}
+            plan = _make(cls, shares, made)
+            _plans.update(made)  # all of them whole
+    return plan
+
+
+def _make(cls: type[TPayload], shares: bool, made: dict[tuple[type[TPayload], bool], Plan]) -> Plan:
+    """Return the plan of a class; it and those of the structs inside that are new stand in `made`, some of them not yet whole."""
+    plan = _plans.get((cls, shares)) or made.get((cls, shares))
+    if plan is not None:
+        return plan
+    plan = made[cls, shares] = Plan(cls)
+    for number, spec in cls.thrift_spec.items():
+        ttype, name, place = spec[0], spec[1], (cls.__name__, spec[1])
+        key = struct.pack(">bh", TType.STRING if ttype == TType.BINARY else ttype, number)
+        label = ".".join(place)
+        if ttype == TType.STRING:
+            plan.fields[key] = TEXT, name, None, label
+        elif ttype in _NUMBERS:
+            plan.fields[key] = INTEGER if ttype == TType.I32 else NUMBER, name, _NUMBERS[ttype].unpack_from, HEADER + _NUMBERS[ttype].size
+        else:
+            declared: Any = spec[2] if len(spec) > 3 else None
+            inner = _make(declared, place in SHARED_PARTS, made) if ttype == TType.STRUCT else None
+            is_shared = place in SHARED_FIELDS or (shares and ttype != TType.BINARY)
+            if inner is not None and not is_shared:
+                plan.fields[key] = STRUCT, name, inner, label
+            else:
+                plan.fields[key] = NESTED, name, Nested(ttype, declared, inner, is_shared), label
+    return plan
+
+
+class FastBinaryDecoder(BinaryDecoder):
+    """One message. Its attributes say what was read, as far as the reading came."""
+
+    _seen: dict[str, tuple[bytes, int, Any]] | None = None
+    """What stood last in a field that may be shared: its bytes, how deep it may nest, its value."""
+
+    def _new(self, cls: type[TPayload], depth: int) -> Any:
+        return self._planned(plan_of(cls), depth)
+
+    def _planned(self, plan: Plan, depth: int) -> Any:  # noqa: C901  # calls would take most of the time
+        """Read a struct by its plan."""
+        if depth <= 0:
+            raise depth_error()
+        source, fields = self.source, plan.fields
+        data, at, safe = source.data, source.at, source.safe
+        values = plan.defaults.copy()
+        memory = plan.memory
+        while True:
+            known = None
+            if at + FIXED <= safe:
+                key, size = _begin(data, at)
+                known = fields.get(key)
+            if known is not None:
+                kind, name, detail, more = known
+                if kind == TEXT:
+                    begin = at + COUNTED
+                    end = begin + size
+                    if begin <= end <= safe:
+                        try:
+                            values[name] = data[begin:end].decode()
+                        except UnicodeDecodeError:
+                            pass  # is read as what is rare
+                        else:
+                            memory += TEXT_MEMORY + size
+                            at = end
+                            continue
+                elif kind == INTEGER:
+                    values[name] = size
+                    at += COUNTED
+                    continue
+                elif kind == NUMBER:
+                    (values[name],) = detail(data, at + HEADER)
+                    at += more
+                    continue
+                else:
+                    source.at = at + HEADER
+                    if kind == STRUCT:
+                        values[name] = self._planned(detail, depth - 1)
+                    else:
+                        values[name] = self._nested(detail, more, depth - 1)
+                    data, at, safe = source.data, source.at, source.safe
+                    continue
+            elif at < safe and data[at] == TType.STOP:
+                source.at = at + 1
+                break
+            source.at = at
+            if not self._rare_field(plan, values, depth - 1):
+                break
+            data, at, safe = source.data, source.at, source.safe
+        self._memory += memory
+        if self._memory > self._max_memory:
+            raise TooMuchMemory(self._max_memory)
+        made = plan.make(plan.cls)
+        made.__dict__ = values
+        return made
+
+    def _rare_field(self, plan: Plan, values: dict[str, Any], depth: int) -> bool:
+        """Read a field whatever it is; return whether there was one."""
+        ttype, number = self._field_header()
+        if ttype == TType.STOP:
+            return False
+        field = plan.fields.get(struct.pack(">Bh", ttype, number))
+        if field is None:
+            self._skip(ttype, depth)
+            return True
+        kind, name, detail, more = field
+        if kind in (INTEGER, NUMBER):
+            values[name] = self._scalar(ttype)
+        elif kind == TEXT:
+            self._field, outer = more, self._field
+            values[name] = self._text()
+            self._field = outer
+        else:
+            values[name] = self._planned(detail, depth) if kind == STRUCT else self._nested(detail, more, depth)
+        return True
+
+    def _nested(self, field: Nested, label: str, depth: int) -> Any:
+        """Read a container, bytes or a struct that may be shared: the last one that stood in the field, if its bytes are the same."""
+        if not field.is_shared:
+            return self._unshared(field, label, depth)
+        source = self.source
+        data, begin = source.data, source.at
+        if self._seen is None:
+            self._seen = {}
+        raw, nests, value = self._seen.get(label, (b"", -1, None))
+        if nests == depth and data.startswith(raw, begin, source.safe):
+            source.at += len(raw)
+            return value
+        value = self._unshared(field, label, depth)
+        if source.data is data:
+            self._seen[label] = data[begin : source.at], depth, value
+        return value
+
+    def _unshared(self, field: Nested, label: str, depth: int) -> Any:
+        if field.plan is not None:
+            return self._planned(field.plan, depth)
+        self._field, outer = label, self._field
+        value = self._value(field.ttype, field.declared, depth)
+        self._field = outer
+        return value
+
+    def _list(self, spec: Any, depth: int) -> list[Any]:
+        etype, espec = spec if isinstance(spec, tuple) else (spec, None)
+        size = self._list_of(etype, depth)
+        if etype == TType.STRUCT:
+            plan = plan_of(espec)
+            return [self._planned(plan, depth) for _ in range(size)]
+        if etype == TType.STRING:
+            text = self._text
+            return [text() for _ in range(size)]
+        return [self._value(etype, espec, depth) for _ in range(size)]
+
+    def _list_header(self) -> tuple[int, int]:
+        source = self.source
+        at = source.at
+        if at + 5 > source.safe:
+            return super()._list_header()
+        source.at = at + 5
+        return _list_at(source.data, at)
+
+    def _map_header(self) -> tuple[int, int, int]:
+        source = self.source
+        at = source.at
+        if at + 6 > source.safe:
+            return super()._map_header()
+        source.at = at + 6
+        return _map_at(source.data, at)
+
+    def _check_size(self, size: int) -> None:
+        source = self.source
+        if not 0 <= size <= source.safe - source.at or size > self._max_container_size:
+            super()._check_size(size)
+
+    def _map(self, spec: Any, depth: int) -> dict[Any, Any]:
+        if spec[0] != TType.STRING or spec[1] != TType.STRING:
+            return super()._map(spec, depth)
+        text = self._text
+        return {text(): text() for _ in range(self._map_of(TType.STRING, TType.STRING, depth))}
+
+    def _text(self) -> str:
+        source = self.source
+        at = source.at + 4
+        if at <= source.safe:
+            (size,) = _size_at(source.data, source.at)
+            end = at + size
+            if size >= 0 and end <= source.safe:
+                try:
+                    text = source.data[at:end].decode()
+                except UnicodeDecodeError:
+                    return super()._text()
+                self._take(TEXT_MEMORY + size)
+                source.at = end
+                return text
+        return super()._text()
