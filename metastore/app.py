@@ -198,6 +198,7 @@ def wire_settings(config: Config) -> WireSettings:
         tls_client_crl=Path(config.tls_client_crl) if config.tls_client_crl else None,
         tls_required=config.tls_required,
         http_path=config.http_path,
+        hsts_age=config.hsts_age,
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from metastore.cli.objects import require
 from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking
+from metastore.cli.server_pages import waiting_since
 from metastore.cli.tables import print_table
 from metastore.cli.txns import age, print_done
 
@@ -34,15 +36,15 @@ def show(
         found = client.show_locks(request).locks
         if not found and name is not None:
             require(client, name)
+    told = with_waits([values_of(each) for each in found], uri, tls_ca)
     if as_json:
-        typer.echo(json.dumps([values_of(each) for each in found], indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
         return
     now = time.time_ns() // 1_000_000
     rows = []
-    for each in found:
-        values = values_of(each)
+    for values in told:
         waits = "" if values["waits_for"] is None else str(values["waits_for"])
-        since = age(values["acquired_ms"], now) if values["acquired_ms"] else ""
+        since = age(values["acquired_ms"] or values["waiting_ms"], now)
         heard = "with its transaction" if values["transaction"] and not values["heartbeat_ms"] else age(values["heartbeat_ms"], now)
         rows.append(
             (
@@ -58,7 +60,13 @@ def show(
                 heard,
             )
         )
-    print_table(("id", "txn", "object", "type", "state", "waits for", "user", "host", "held for", "heard of"), rows)
+    print_table(("id", "txn", "object", "type", "state", "waits for", "user", "host", "held or waits", "heard of"), rows)
+
+
+def with_waits(found: list[dict[str, Any]], uri: str, tls_ca: Path | None) -> list[dict[str, Any]]:
+    """Return locks with since when they wait, where the server says that: Thrift has no place for it."""
+    since = waiting_since(uri, tls_ca) if any(each["state"] == "waiting" for each in found) else {}
+    return [{**each, "waiting_ms": since.get(each["id"]) if each["state"] == "waiting" else None} for each in found]
 
 
 def values_of(each: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import Annotated, Any
 
@@ -14,6 +15,8 @@ from metastore.cli.tables import print_table
 from metastore.cli.txns import age
 from metastore.work import PARTS
 
+NARROW = ("when", "took", "call", "for", "of that")
+"""What fits eighty columns; a cell takes as many lines as it needs."""
 HEADER = ("when", "took", *PARTS, "statements", "method", "object", "elements", "user", "address", "query", "outcome")
 
 
@@ -31,6 +34,8 @@ def slow(
     ][:limit]
     if as_json:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    elif sys.stdout.isatty():
+        print_table(NARROW, [narrow_row(each) for each in found])
     else:
         print_table(HEADER, [row(each) for each in found])
 
@@ -57,3 +62,14 @@ def row(call: dict[str, Any]) -> tuple[str, ...]:
         call["query"],
         call["outcome"],
     )
+
+
+def narrow_row(call: dict[str, Any]) -> tuple[str, ...]:
+    """Return a call as the cells of a table below `NARROW`; of the parts of its time those that took any."""
+    when, took, *_ = row(call)
+    outcome, query = call["outcome"], call["query"]
+    what = [f"{call['method']} {call['object']}".strip(), outcome if outcome != "ok" else "", f"query {query}" if query else ""]
+    parts = {part: f"{call[f'{part}_seconds']:.3f}s" for part in PARTS}
+    of_that = [f"{part} {seconds}" for part, seconds in parts.items() if seconds != "0.000s"]
+    counted = [f"{call['statements']} statements", f"{call['elements']} elements"]
+    return when, took, "\n".join(filter(None, what)), "\n".join(filter(None, (call["user"], call["address"]))), "\n".join([*of_that, *counted])

@@ -17,6 +17,7 @@ from metastore.cli import slow
 from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, tls
 from metastore.cli.server_pages import fetch
 from metastore.cli.tables import print_table
+from metastore.cli.txns import age
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -101,8 +102,8 @@ def view(before: Sample, now: Sample, waiting: list[Sequence[str]], calls: list[
         line,
         (
             ("calls", ("method", "per second", "mean ms", "errors per second"), methods),
-            ("locks that wait", ("lock", "object", "type", "user", "waits for"), waiting[:LOCKS]),
-            ("slow calls", slow.HEADER, [slow.row(each) for each in calls[:SLOW]]),
+            ("locks that wait", ("lock", "object", "type", "user", "waits for", "since"), waiting[:LOCKS]),
+            ("slow calls", slow.NARROW, [[cell.replace("\n", ", ") for cell in slow.narrow_row(each)] for each in calls[:SLOW]]),
         ),
     )
 
@@ -159,7 +160,7 @@ def _waiting(uri: str, tls_ca: Path | None) -> list[Sequence[str]]:
     """Return the locks that wait, as rows; none where Thrift is not to be had by who asks."""
     from thriftpy2.thrift import TException
 
-    from metastore.cli.locks import values_of
+    from metastore.cli.locks import values_of, with_waits
     from metastore.client import connect
     from metastore.idl import ShowLocksRequest
 
@@ -168,10 +169,10 @@ def _waiting(uri: str, tls_ca: Path | None) -> list[Sequence[str]]:
             found = [values_of(each) for each in client.show_locks(ShowLocksRequest(isExtended=True)).locks]
     except (TException, OSError):
         return []
+    now = time.time_ns() // 1_000_000
     return [
-        (str(each["id"]), each["object"], each["type"], each["user"] or "", str(each["waits_for"] or ""))
-        for each in found
-        if each["state"] == "waiting"
+        (str(each["id"]), each["object"], each["type"], each["user"] or "", str(each["waits_for"] or ""), age(each["waiting_ms"], now))
+        for each in with_waits([each for each in found if each["state"] == "waiting"], uri, tls_ca)
     ]
 
 

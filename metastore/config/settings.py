@@ -145,6 +145,13 @@ class Config:
         "Path at which Thrift over HTTP is served, on the same port.",
         _hive("metastore.server.thrift.http.path"),
     )
+    hsts_age: float = _setting(
+        0.0,
+        "How long browsers that came by TLS shall come to this host by TLS alone (`Strict-Transport-Security`), to all of its ports, "
+        "whatever serves them; 0 asks no browser to.",
+        unit="s",
+        minimum=0,
+    )
     console: bool = _setting(True, "Serves the web console at `/ui` and `/api/v1` where `metastore[console]` is installed.")
 
     authentication: tuple[str, ...] = _group(

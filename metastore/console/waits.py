@@ -38,6 +38,8 @@ class Lock:
     """None where the lock lives with its transaction."""
     waits_for: int | None
     """The id of the lock that holds it back."""
+    waiting: int | None = None
+    """Since when it waits; None of one that does not."""
 
     @property
     def object(self) -> str:
@@ -50,8 +52,8 @@ class Lock:
         return f"transaction-{self.transaction}" if self.transaction else f"lock-{self.id}"
 
 
-def lock_of(each: ShowLocksResponseElement) -> Lock:
-    """Return a component as pages show it."""
+def lock_of(each: ShowLocksResponseElement, since: int | None = None) -> Lock:
+    """Return a component as pages show it. `since`: from when it waits, in milliseconds."""
     return Lock(
         id=each.lockid,
         transaction=each.txnid or None,
@@ -66,6 +68,7 @@ def lock_of(each: ShowLocksResponseElement) -> Lock:
         acquired=each.acquiredat,
         heartbeat=each.lastheartbeat or None,
         waits_for=each.blockedByExtId,
+        waiting=since,
     )
 
 

@@ -26,7 +26,7 @@ from metastore.service.names import database_name
 from metastore.service.transactions import ended_error, heartbeat_transaction
 from metastore.store import locks, transactions, write_ids
 from metastore.store.answer import Answer
-from metastore.store.database import Session
+from metastore.store.database import Database, Session
 from metastore.store.locks import ACQUIRED, WAITING, Held, NewLock
 from metastore.store.transactions import COMPONENTS, LOCKS, OPEN
 from metastore.store.write_ids import TableKey
@@ -55,8 +55,7 @@ class _Wanted(NamedTuple):
 
     def new(self, request: LockRequest, state: str, now: int) -> NewLock:
         """Return the lock in a state."""
-        acquired = now if state == ACQUIRED else None
-        return NewLock(self.transaction, state, request.user, request.hostname, request.agentInfo, now, acquired, int(self.writers_wait))
+        return NewLock(self.transaction, state, request.user, request.hostname, request.agentInfo, now, now, int(self.writers_wait))
 
 
 def lock(call: Call, request: LockRequest) -> LockResponse:
@@ -275,6 +274,11 @@ def show_locks(
     ]
 
 
+def waiting_since(database: Database) -> dict[int, int]:
+    """Return by the id of each lock that waits since when, in milliseconds."""
+    return dict(database.read(locks.waiting))
+
+
 _Places = Mapping[tuple[str, str], Mapping[str | None, Sequence[Held]]]
 """Components by catalog and database, and in these by table, ascending by id."""
 
@@ -309,7 +313,7 @@ def _element(call: Call, held: Held, places: _Places) -> ShowLocksResponseElemen
         state=LockState.ACQUIRED if held.state == ACQUIRED else LockState.WAITING,
         txnid=held.transaction or None,
         lastheartbeat=0 if held.transaction else held.heartbeat,
-        acquiredat=held.acquired,
+        acquiredat=held.acquired if held.state == ACQUIRED else None,  # as in Hive; `waiting_since` says it of those that wait
         user=held.user,
         hostname=held.host,
         agentInfo=held.agent,

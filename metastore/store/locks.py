@@ -59,6 +59,7 @@ ACQUIRE = (
     .where(LOCK.id == sa.bindparam("key"))
     .values(state=constant("a"), heartbeat_ms=sa.bindparam("now"), acquired_ms=sa.bindparam("now"))
 )
+WAITS = sa.select(LOCK.id, LOCK.acquired_ms).where(LOCK.state == constant("w"), LOCK.acquired_ms.is_not(None))
 EXISTS = sa.select(LOCK.id).where(LOCK.id == sa.bindparam("key"))
 RELEASE = unsynced(
     sa.delete(locks).where(LOCK.id == sa.bindparam("key"), sa.or_(LOCK.transaction_id == constant(0), LOCK.state == constant("w")))
@@ -94,6 +95,7 @@ class Held(NamedTuple):
     agent: str | None
     heartbeat: int
     acquired: int | None
+    """Of one that waits: since when; None of one that an older server added."""
     writers_wait: int
     number: int
     catalog: str
@@ -119,7 +121,8 @@ class NewLock(NamedTuple):
     host: str | None
     agent: str | None
     heartbeat_ms: int
-    acquired_ms: int | None
+    acquired_ms: int
+    """Of one that waits: since when."""
     writers_wait: int
 
 
@@ -287,6 +290,11 @@ def exists(session: Session, key: int) -> bool:
 def release(session: Session, key: int) -> bool:
     """Remove a lock that waits or belongs to no transaction, in a unit of work of its own; tell whether it was there."""
     return session.execute(RELEASE, key=key) > 0
+
+
+def waiting(session: Session) -> list[tuple[int, int]]:
+    """Return the ids of locks that wait, and since when, in milliseconds."""
+    return [(key, since) for key, since in session.rows(WAITS)]
 
 
 def expired(session: Session, since: int, most: int) -> list[int]:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from metastore.errors import NoSuchObject
-from metastore.service import browsing, iceberg
+from metastore.service import browsing, iceberg, locks
 from metastore.service.authorization.decision import TRANSACTION, Hide, Sent
 from metastore.service.authorization.lookups import of_others
 from metastore.service.browsing import Page
@@ -175,6 +175,7 @@ QUERIES: dict[str, ConsoleQuery] = {
     "show_event": ConsoleQuery(
         lambda call, args: browsing.event(call, args.id), MethodRule(keep=_one_seen(seen_events, browsing.no_event))
     ),
+    "show_waits": ConsoleQuery(lambda call, _args: locks.waiting_since(call.database), OPEN),
     "show_jobs": ConsoleQuery(lambda call, _args: browsing.leases(call), ADMIN),
     "show_settings": ConsoleQuery(lambda call, _args: call.metastore.config, ADMIN),
     "show_state": ConsoleQuery(lambda _call, args: args.look(), OPEN),

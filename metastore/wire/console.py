@@ -23,7 +23,14 @@ from metastore.wire.other_sites import is_here
 from metastore.wire.telemetry import Telemetry
 
 UI, API = "/ui", "/api/v1"
-LOGIN = "/ui/login"
+LOGIN, LOGOUT = "/ui/login", "/ui/logout"
+SHORT = {"/": f"{UI}/", "/favicon.ico": f"{UI}/static/icon.svg"}
+"""Paths that browsers ask for, and the console's in their place."""
+LOGGED_OUT_HEADERS = (("Content-Security-Policy", "default-src 'none'; img-src 'self'"), ("Cache-Control", "no-store"))
+LOGGED_OUT = b"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Logged out - metastore</title><link rel="icon" href="/ui/static/icon.svg"></head>
+<body><h1>Logged out</h1><p>The browser has forgotten the password. <a href="/ui/">Back to the console</a></p></body></html>
+"""
 LARGEST = 1 << 16
 """Bytes of a request's body."""
 _TOLD_BY_PROXIES = ("forwarded", "x-forwarded-for")

@@ -20,7 +20,7 @@ from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.sasl import ClientRefused, TooManyTries
 from metastore.wire.clients import Presence
 from metastore.wire.codec.limits import MAX_EARLY_BYTES
-from metastore.wire.console import LARGEST, LOGIN, ConsoleRequest, is_console
+from metastore.wire.console import LARGEST, LOGGED_OUT, LOGGED_OUT_HEADERS, LOGIN, LOGOUT, SHORT, ConsoleRequest, is_console
 from metastore.wire.dispatch import Dispatcher, Outcome
 from metastore.wire.http_answer import HttpAnswer
 from metastore.wire.other_sites import CONTENT_TYPE, check_name, check_page, check_thrift
@@ -116,6 +116,8 @@ class HttpConversation:
 
     def _reply(self, answer: HttpAnswer, *, is_head: bool) -> None:
         headers = [("Content-Length", str(len(answer.body))), ("Content-Type", answer.content_type), *answer.headers]
+        if self._peer.encrypted and self._settings.hsts_age > 0:
+            headers.append(("Strict-Transport-Security", f"max-age={self._settings.hsts_age:.0f}"))
         waiting = self._http.send(h11.Response(status_code=answer.status, headers=headers)) or b""
         for block in () if is_head else answer.blocks():
             self._send(waiting + (self._http.send(h11.Data(data=block)) or b""))
@@ -130,8 +132,10 @@ class HttpConversation:
         page = self._pages.find(path)
         if page is not None:
             return self._page(request, path, page, headers)
-        if is_console(path) and self._pages.console is not None:
+        if self._pages.console is not None and is_console(path):
             return self._visit(request, path, headers)
+        if self._pages.console is not None and path in SHORT and request.method in (b"GET", b"HEAD"):
+            return HttpAnswer(307, b"", headers=(("Location", SHORT[path]),))
         if not self._settings.serves_thrift:
             return HttpAnswer(404, f"There is no page at {path[:300]}; this is admin_port, Thrift is on the setting port".encode())
         if not f"{path}/".startswith(self._settings.http_path.rstrip("/") + "/"):  # Hive 4.0.1 posts to /metastore/*
@@ -152,6 +156,9 @@ class HttpConversation:
         assert self._pages.console is not None
         takes_passwords = self._authenticator.passwords is not None
         refused = check_page(request.method.decode("ascii", "replace"), headers) or self._refused(headers)
+        if refused is None and path == LOGOUT and self._client.login is not None and takes_passwords:
+            # A browser forgets a password that is refused: nothing else tells it to.
+            return HttpAnswer(401, LOGGED_OUT, "text/html; charset=utf-8", (*self._challenges(), *LOGGED_OUT_HEADERS))
         if refused is None and path == LOGIN and self._client.login is None and takes_passwords:
             refused = HttpAnswer(401, b"Log in with a password or a token", headers=self._challenges())
         if refused is not None:

@@ -9,9 +9,11 @@ from typing import Any
 
 import metastore
 from metastore import log
+from metastore.errors import MetaError
 from metastore.service.authorization.contract import ADMINISTER, SERVER, Access, Who
 from metastore.service.context import Client, Metastore
 from metastore.service.health import Readiness
+from metastore.service.locks import waiting_since
 from metastore.service.observations import Observation, Observer
 from metastore.store import migrate
 from metastore.wire.codec import IMPLEMENTATION
@@ -37,11 +39,12 @@ class Pages:
             "/version": lambda: _json(200, version=metastore.__version__, codec=IMPLEMENTATION, schema=migrate.revisions()[-1]),
             "/metrics": self._metrics,
             "/api/v1/slow-calls": lambda: _json(200, slow_calls=[asdict(each) for each in telemetry.slow_calls()]),
+            "/api/v1/lock-waits": self._waits,
             "/api/v1/clients": lambda: _json(200, clients=[asdict(each) for each in telemetry.connected_clients()]),
         }
-        self.asking_for_login = frozenset({"/metrics", "/api/v1/slow-calls", "/api/v1/clients"})
+        self.asking_for_login = frozenset(self._pages) - {"/healthz", "/readyz", "/version"}
         """Those that tell nothing to clients without a login where others need one."""
-        self._for_administrators = self.asking_for_login - {"/metrics"}
+        self._for_administrators = self.asking_for_login - {"/metrics", "/api/v1/lock-waits"}
         self._authorizer = server.authorizer
         self.console = Console(server, telemetry, self._seen) if server.config.console else None
         """The web console; None where it is switched off."""
@@ -65,6 +68,14 @@ class Pages:
         problem = self._readiness.problem()
         return _json(503, status="not ready", reason=problem) if problem else _json(200, status="ready")
 
+    def _waits(self) -> HttpAnswer:
+        """Return since when locks wait, by their ids, which say nothing by themselves."""
+        try:
+            found = waiting_since(self._database)
+        except MetaError as error:
+            return HttpAnswer(503, error.message.encode())
+        return _json(200, waiting_since_ms={str(key): since for key, since in found.items()})
+
     def _metrics(self) -> HttpAnswer:
         from metastore.wire import metrics  # a tenth of a second, which only those wait for who look
 
@@ -86,5 +97,5 @@ class Pages:
             return None
 
 
-def _json(code: int, **content: str | list[dict[str, Any]]) -> HttpAnswer:
+def _json(code: int, **content: Any) -> HttpAnswer:
     return HttpAnswer(code, json.dumps(content).encode() + b"\n", JSON)

@@ -46,6 +46,8 @@ class WireSettings:
     tls_required: bool = True
     """With a certificate: whether a connection without TLS is refused."""
     http_path: str = "/metastore"
+    hsts_age: float = 0.0
+    """Seconds."""
     serves_thrift: bool = True
     """False for the connections of `admin_port`, which get pages alone."""
     slow_call_threshold: float = 1.0

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,6 +90,9 @@ def test_locks_are_listed_with_what_they_wait_for(server_uri: str, client: Clien
     assert (found[held]["transaction"], found[held]["state"], found[held]["type"]) == (key, "acquired", "exclusive")
     assert (found[waiting]["waits_for"], found[waiting]["state"], found[waiting]["object"]) == (held, "waiting", "taxi.trips")
     rows = [line.split("\t") for line in run("locks", "list", "taxi.trips", "--uri", server_uri).stdout.splitlines()]
+    assert re.fullmatch(r"\d+s", rows[1][8])  # waits for
+    assert found[waiting]["waiting_ms"] > 1_700_000_000_000
+    assert found[held]["waiting_ms"] is None
     assert [row[:6] for row in rows] == [
         [str(held), str(key), "taxi.trips", "exclusive", "acquired", ""],
         [str(waiting), "", "taxi.trips", "shared_read", "waiting", str(held)],

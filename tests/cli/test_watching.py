@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import time
@@ -50,11 +51,25 @@ def test_slow_calls_are_listed(uri: str) -> None:
     assert run("slow", "--uri", uri, "--user", "nobody").stdout == ""
 
 
+def test_slow_calls_fit_a_terminal_of_eighty_columns(uri: str) -> None:
+    command = [*COMMAND, "slow", "--uri", uri, "--method", "lock"]
+    shown = subprocess.run(
+        ["script", "-qec", shlex.join(command), "/dev/null"],
+        cwd=ROOT, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL,
+        env={**os.environ, "COLUMNS": "80", "TERM": "dumb"},
+    ).stdout.splitlines()  # fmt: skip
+    assert max(map(len, shown)) <= 80
+    assert shown[0].split() == ["when", "took", "call", "for", "of", "that"]
+    assert sum(" lock " in line or line.rstrip().endswith("lock") for line in shown) == 2  # the names of methods are whole
+    assert sum("sql 0.0" in line for line in shown) == 2
+    assert len(shown) < 16
+
+
 def test_top_shows_rates_waiting_locks_and_slow_calls(uri: str) -> None:
     done = run("top", "--uri", uri, "--once", "--interval", "0.5")
     assert done.exit_code == 0, done.output
     assert re.search(r"^0\.0 calls/s, 0\.0 errors/s; \d+ connections; 0 open transactions; 1 locks wait, 1 are held", done.stdout)
-    assert re.search(r"locks that wait:\n\d+\tshop\texclusive\tbob\t\d+\n", done.stdout)
+    assert re.search(r"locks that wait:\n\d+\tshop\texclusive\tbob\t\d+\t\d+m? ?\d*s?\n", done.stdout)
     assert "slow calls:\n" in done.stdout
 
 

@@ -106,6 +106,25 @@ def test_no_page_complains_runs_data_or_is_wider_than_its_window(browser: Any, c
     watched.context.close()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_slow_calls_are_readable(browser: Any, start: Any, width: int) -> None:
+    found = start(slow_call_threshold=0.000001)
+    with found.client() as client:
+        client.create_database(Database(name="a" * 60, description="b" * 5000))
+        client.get_all_databases()
+    watched = Watched(browser, found.url, viewport={"width": width, "height": 800})
+    watched.page.goto("/ui/slow-calls")
+    rows = watched.page.locator(".calls > li").all()
+    assert len(rows) >= 2
+    for row in rows:
+        assert row.bounding_box()["height"] < 300
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+    watched.page.get_by_text("Arguments").first.click()
+    playwright.expect(watched.page.locator(".calls details[open] .code").first).to_be_visible()
+    assert watched.complaints == []
+    watched.context.close()
+
+
 def test_a_script_in_names_and_comments_does_not_run(watched: Watched) -> None:
     for path in ("/table?database=evil&name=evil", "/catalog", "/compactions/1", "/", "/events/8"):
         watched.page.goto(f"/ui{path}")

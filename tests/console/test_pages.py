@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -336,3 +338,41 @@ def test_every_page_is_documented() -> None:
     text = (ROOT / "docs" / "console.md").read_text()
     titles = [page.title for page in PAGES if "{" not in page.path and page.title not in {"Database", "Partition"}]
     assert [title for title in titles if title not in text] == []
+
+
+def test_numbers_of_a_database_that_can_not_be_asked_are_not_zero(start: Start) -> None:
+    found = start()
+    with sqlite3.connect(found.config.db.removeprefix("sqlite:///")) as database:
+        database.execute("DROP TABLE alembic_version")
+    page = found.get("/ui/")
+    assert page.status == 200
+    assert "The database can not be asked: calls fail." in page.words
+    assert page.text.count("not known: the database can not be asked") == 5
+    assert "What the catalog holds is not known" in page.words
+    told = found.get("/api/v1/overview").json
+    unknown = ("open_transactions", "oldest_transaction", "locks", "compactions", "objects", "last_event")
+    assert [told[name] for name in unknown] == [None] * len(unknown)
+    schemas = found.get("/api/v1/openapi.json").json["components"]
+    jsonschema.validate(told, {"$ref": "#/components/schemas/Front", "components": schemas})
+
+
+def test_short_addresses_lead_to_the_console(console: Console, start: Start) -> None:
+    for path, to in (("/", "/ui/"), ("/favicon.ico", "/ui/static/icon.svg")):
+        answer = console.get(path)
+        assert (answer.status, answer.headers["location"]) == (307, to)
+        assert console.get(to).status == 200
+        assert console.post(path).status in {404, 405}
+        assert start(console=False).get(path).status == 404
+
+
+def test_a_lock_that_waits_says_for_how_long(console: Console) -> None:
+    rows = console.get("/api/v1/locks").json["rows"]
+    for each in rows:
+        assert (each["waiting"] is None) == (each["state"] == "acquired") == (each["acquired"] is not None)
+    waits = next(each for each in rows if each["state"] == "waiting")
+    assert abs(waits["waiting"] / 1000 - time.time()) < 3600
+    for path in ("/locks", f"/locks/{waits['id']}", "/table?database=sales&name=orders", f"/transactions/{waits['transaction']}"):
+        words = console.get(f"/ui{path}").words
+        assert re.search(r"(waits|held) \d+(\.\d+)? (ms|s|min|h)", words), path
+    assert re.search(r"waits \d", console.get("/ui/locks").words)
+    assert console.get("/api/v1/lock-waits").json["waiting_since_ms"][str(waits["id"])] == waits["waiting"]

@@ -179,3 +179,20 @@ def test_a_name_that_may_be_another_sites_does_not_open_this_machines_console(co
 @pytest.mark.parametrize("host", ["localhost", "localhost:9083", "127.0.0.1", "127.0.0.1:1", "[::1]:9083", f"{platform.node()}:1"])
 def test_a_name_of_this_machine_does(console: Console, host: str) -> None:
     assert console.get("/ui/", headers={"Host": host}).status == 200
+
+
+def test_who_logged_in_by_password_can_log_out(guarded: Console, start: Start) -> None:
+    assert 'href="/ui/logout"' in guarded.get("/ui/", "alice").text
+    out = guarded.get("/ui/logout", "alice")
+    assert (out.status, out.headers["www-authenticate"]) == (401, 'Basic realm="metastore", charset="UTF-8"')
+    assert "Logged out" in out.words
+    assert "default-src 'none'" in out.headers["content-security-policy"]
+    assert guarded.get("/ui/", "alice").status == 200, "the password is not revoked"
+    open_too = start(authentication=("users", "anonymous"))
+    assert "/ui/logout" not in open_too.get("/ui/").text
+    assert open_too.get("/ui/logout").status == 404, "who did not log in can not log out"
+
+
+def test_waits_of_locks_are_for_those_who_may_come_in(guarded: Console) -> None:
+    assert guarded.get("/api/v1/lock-waits").status == 401
+    assert guarded.get("/api/v1/lock-waits", "mallory").json["waiting_since_ms"]

@@ -5,7 +5,7 @@ import pytest
 
 from metastore.errors import MetaError, NoSuchLock, NoSuchTransaction
 from metastore.idl import LockComponent, LockLevel, LockRequest, LockState, LockType
-from metastore.service import locks
+from metastore.service import clock, locks
 from metastore.service.context import Call
 from tests.support.catalog import MetastoreMaker, call_of
 from tests.support.statement_counts import StatementCounts
@@ -110,6 +110,20 @@ def test_locks_are_shown_by_object_and_transaction(call: Call) -> None:
     assert (first.user, first.hostname, first.agentInfo, first.dbname, first.tablename) == ("alice", "here", "tests", "db", "t")
     assert first.acquiredat is not None
     assert (second.acquiredat, second.blockedByExtId, second.blockedByIntId, second.txnid) == (None, one, 1, transaction)
+
+
+def test_a_lock_that_waits_says_since_when(call: Call) -> None:
+    before = clock.now_ms()
+    one, _ = ask(call, component(EXCLUSIVE, "db", "t"))
+    two, _ = ask(call, component(READ, "db", "t"))
+    waits = locks.waiting_since(call.database)
+    assert list(waits) == [two]
+    assert before <= waits[two] <= clock.now_ms()
+    locks.unlock(call, one)
+    locks.check_lock(call, two)
+    assert locks.waiting_since(call.database) == {}
+    (held,) = locks.show_locks(call)
+    assert held.acquiredat >= waits[two]
 
 
 def test_the_first_of_all_that_hold_a_lock_back_is_told(call: Call) -> None:

@@ -17,7 +17,7 @@ def test_queries_read_and_are_not_audited_as_changes() -> None:
 
 
 def test_every_query_says_who_sees_what() -> None:
-    """Those that are open to everybody tell counts that /metrics tells too."""
-    assert {name for name, rule in RULES.items() if rule is OPEN} == {"show_state"}
+    """Those that are open to everybody tell counts that /metrics tells too, and of locks their ids, which everybody sees, and times."""
+    assert {name for name, rule in RULES.items() if rule is OPEN} == {"show_state", "show_waits"}
     assert {name for name, rule in RULES.items() if rule is ADMIN} == {"show_clients", "show_jobs", "show_settings", "show_slow_calls"}
     assert [name for name, rule in RULES.items() if rule not in (OPEN, ADMIN) and not (rule.asks or rule.keep or rule.around)] == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 import subprocess
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from metastore.config import ConfigError
 from metastore.wire.settings import WireSettings
 from metastore.wire.tls import certificates
 from tests.support.certificates import Authority
-from tests.support.servers import COMMAND, ROOT, environment
+from tests.support.servers import COMMAND, ROOT, environment, serving
 
 
 @pytest.fixture
@@ -64,3 +66,14 @@ def test_the_start_of_a_server_says_so(folder: Path) -> None:
     assert f"metastore: tls_certificate {folder}/missing.pem can not be used: No such file or directory" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert not (folder / "home").exists()
+
+
+@pytest.mark.parametrize(("age", "header"), [("0", None), ("365d", "max-age=31536000")])
+def test_browsers_are_asked_to_use_tls_alone_where_that_is_set(folder: Path, age: str, header: str | None) -> None:
+    context = ssl.create_default_context(cafile=str(folder / "authority.pem"))
+    options = ("--set", f"tls_certificate={folder}/server.pem", "--set", "tls_required=false", "--set", f"hsts_age={age}")
+    with serving("--workers", "1", *options, home=folder / "home") as server:
+        place = server.uri.removeprefix("thrift://")
+        for address, expected in ((f"https://{place}/version", header), (f"http://{place}/version", None)):
+            with urllib.request.urlopen(address, context=context if address.startswith("https") else None, timeout=20) as answer:
+                assert answer.headers["Strict-Transport-Security"] == expected

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from metastore.console.visit import Visit
 from metastore.console.waits import Lock, lock_of
 from metastore.errors import MetastoreError
-from metastore.idl import ShowLocksRequest
+from metastore.idl import LockState, ShowLocksRequest
 
 T = TypeVar("T")
 ROWS = 50
@@ -37,4 +37,5 @@ def locks(visit: Visit, database: str = "", table: str = "", transaction: int = 
     """Return the locks that the visitor may see: all, of a database, of a table, or of a transaction."""
     request = ShowLocksRequest(dbname=database or None, tablename=table or None, txnid=transaction or None, isExtended=True)
     found: Any = visit.run("show_locks", rqst=request)
-    return [lock_of(each) for each in found.locks]
+    since = visit.run("show_waits") if any(each.state == LockState.WAITING for each in found.locks) else {}
+    return [lock_of(each, since.get(each.lockid)) for each in found.locks]

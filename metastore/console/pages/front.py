@@ -35,13 +35,14 @@ class Front:
 
     version: str
     problems: list[Problem]
-    open_transactions: int
-    oldest_transaction: float
+    open_transactions: int | None
+    """None, as in the next ones, where the database could not be asked."""
+    oldest_transaction: float | None
     """Age of the oldest open transaction, in seconds."""
-    locks: dict[str, int]
-    compactions: dict[str, int]
-    objects: dict[str, int]
-    last_event: int
+    locks: dict[str, int] | None
+    compactions: dict[str, int] | None
+    objects: dict[str, int] | None
+    last_event: int | None
     connections: int
     calls: int
     failed_calls: int
@@ -58,12 +59,12 @@ def front(visit: Visit) -> Front:
     return Front(
         version=visit.version,
         problems=problems,
-        open_transactions=seen.open_transactions if seen else 0,
-        oldest_transaction=seen.oldest_transaction if seen else 0.0,
-        locks=seen.locks if seen else {},
-        compactions={name: number for name, (number, _) in seen.compactions.items()} if seen else {},
-        objects=seen.objects if seen else {},
-        last_event=seen.last_event if seen else 0,
+        open_transactions=seen.open_transactions if seen else None,
+        oldest_transaction=seen.oldest_transaction if seen else None,
+        locks=seen.locks if seen else None,
+        compactions={name: number for name, (number, _) in seen.compactions.items()} if seen else None,
+        objects=seen.objects if seen else None,
+        last_event=seen.last_event if seen else None,
         connections=state.connections,
         calls=sum(each.calls for each in state.calls),
         failed_calls=sum(each.failed for each in state.calls),
