@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from metastore.work import in_files
 
 R = TypeVar("R")
+D = TypeVar("D")
 
 FRESH = 30.0
 """Seconds for which a file system that answered is taken for one that answers."""
@@ -72,10 +73,13 @@ class Patience:
         self._timed_out = timed_out
         self._answered = self._refused_until = float("-inf")
 
-    def open(self, make: Callable[[], R], open_outside: Callable[[], object]) -> R:
-        """Return the driver that `make` returns. That is no answer of the file system. Raises as `run` does, with `open_outside`."""
+    def open(self, load: Callable[[], D], make: Callable[[D], R], open_outside: Callable[[], object]) -> R:
+        """Return the driver that `make` makes of what `load` loads, which may take as long as it takes on a busy machine.
+
+        That is no answer of the file system. Raises as `run` does, with `open_outside`.
+        """
         self._check("driver", open_outside)
-        return self._bounded(make, self._timeout)
+        return self._bounded(partial(make, load()), self._timeout)
 
     def run(self, work: Callable[[], R], ask: Callable[[], object], times: int = 1) -> R:
         """Return what `work` returns, or raise what it raises. TimeoutError when it takes too long; MustBeAsked, with `ask`."""

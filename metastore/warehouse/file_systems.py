@@ -68,7 +68,7 @@ class FileSystems:
             fsspec.get_filesystem_class(location.protocol)
         except ImportError as error:
             extra = EXTRAS.get(location.protocol)
-            install = f"pip install 'metastore[{extra}]'" if extra else "install that"
+            install = f"pip install '.[{extra}]' in the checkout of metastore" if extra else "install that"
             raise MetaError(f"{text}: the driver of {location.scheme}:// is not installed ({error}); {install}") from error
         except ValueError as error:
             raise MetaError(f"{text}: no driver knows the scheme {location.scheme}://; {KNOWN}") from error
@@ -77,9 +77,9 @@ class FileSystems:
     def _open(self, text: str, location: Location) -> tuple[RemoteFiles, type[Any]]:
         key = protocol, authority = location.protocol, location.key[1]
         patience = self._patience.setdefault(key, Patience(self._timeout, partial(self.silent.mark, key)))
-        make = partial(self._make, protocol, authority)
+        load, make = partial(fsspec.get_filesystem_class, protocol), partial(self._make, protocol, authority)
         try:
-            system, driver = make() if protocol == "memory" else patience.open(make, partial(self._open, text, location))
+            system, driver = make(load()) if protocol == "memory" else patience.open(load, make, partial(self._open, text, location))
         except Exception as error:
             reason = f"no file system for scheme {location.scheme}: {error}; look at its driver and options"
             raise StorageUnreachable(f"{text}: {reason}") from error
@@ -87,8 +87,7 @@ class FileSystems:
             system = Bounded(system, patience)
         return self._remote.setdefault(key, (RemoteFiles(system, is_object_store=protocol in OBJECT_STORES), driver))
 
-    def _make(self, protocol: str, authority: str) -> tuple[Any, type[Any]]:
-        driver = fsspec.get_filesystem_class(protocol)
+    def _make(self, protocol: str, authority: str, driver: type[Any]) -> tuple[Any, type[Any]]:
         options: dict[str, Any] = {"use_listings_cache": False} if protocol in OBJECT_STORES else {}
         if issubclass(driver, AsyncFileSystem):
             options["loop"] = own_loop((protocol, authority))

@@ -41,7 +41,7 @@ def waiting(make_metastore: MetastoreMaker, metastore: Metastore, store: Stallin
 @pytest.fixture
 def call(waiting: Callable[[float], Call]) -> Call:
     """A server that hardly waits; what it makes: a table on the store with a partition, a database there, and a table elsewhere."""
-    made = waiting(1.0)  # the driver is imported within that
+    made = waiting(1.0)
     create_database(made, Database(name="d", locationUri="s3://bucket/d"))
     make_table(made, "managed", keys=KEYS)
     create_table(made, at_store(made, "there", tableType="EXTERNAL_TABLE", parameters=dict(PURGED)))

@@ -1,0 +1,38 @@
+"""How long a file system is waited for."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import fsspec
+import pytest
+
+from metastore.errors import MetaError
+from metastore.warehouse import Warehouse
+from tests.support.stalling import stalling
+
+TIMEOUT = 1.0
+
+
+def test_a_driver_that_is_loaded_slowly_is_no_file_system_that_does_not_answer(
+    s3_options: dict[str, Any], bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine takes seconds to import one."""
+    warehouse = Warehouse(f"s3a://{bucket}/wh", options=s3_options, timeout=TIMEOUT)
+    real = fsspec.get_filesystem_class
+
+    def slowly(protocol: str) -> type[Any]:
+        threading.Event().wait(2 * TIMEOUT)
+        return real(protocol)
+
+    monkeypatch.setattr(fsspec, "get_filesystem_class", slowly)
+    assert not warehouse.exists(f"s3a://{bucket}/wh/t")
+
+
+def test_a_driver_that_waits_for_its_file_system_is_bounded() -> None:
+    with stalling() as store:
+        warehouse = Warehouse("s3a://bucket/wh", options=store.s3, timeout=TIMEOUT)
+        with pytest.raises(MetaError, match="warehouse_timeout"):
+            warehouse.exists("s3a://bucket/wh/t")
+        assert store.reached.is_set()
