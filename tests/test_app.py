@@ -84,8 +84,8 @@ def test_a_warehouse_without_a_driver_is_refused_at_the_start(option: str, tmp_p
         (missing / f"{name}.py").write_text("raise ImportError('not here')")  # as if it were not installed
     said = start(tmp_path, option, "s3a://bucket/warehouse", path=missing)
     assert f"setting {option[2:].replace('-', '_')}: s3a://bucket/warehouse: the driver of s3a:// is not installed" in said
-    assert "pip install 'metastore[s3]'" in said
-    assert "pip install 'metastore[gcs]'" in start(tmp_path, option, "gs://bucket/warehouse", path=missing)
+    assert "pip install '.[s3]'" in said
+    assert "pip install '.[gcs]'" in start(tmp_path, option, "gs://bucket/warehouse", path=missing)
     assert not (tmp_path / "data" / "metastore" / "metastore.db").exists(), "nothing was made"
 
 

@@ -72,4 +72,10 @@ def narrow_row(call: dict[str, Any]) -> tuple[str, ...]:
     parts = {part: f"{call[f'{part}_seconds']:.3f}s" for part in PARTS}
     of_that = [f"{part} {seconds}" for part, seconds in parts.items() if seconds != "0.000s"]
     counted = [f"{call['statements']} statements", f"{call['elements']} elements"]
-    return when, took, "\n".join(filter(None, what)), "\n".join(filter(None, (call["user"], call["address"]))), "\n".join([*of_that, *counted])
+    return (
+        when,
+        took,
+        "\n".join(filter(None, what)),
+        "\n".join(filter(None, (call["user"], call["address"]))),
+        "\n".join([*of_that, *counted]),
+    )

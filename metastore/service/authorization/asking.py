@@ -28,7 +28,9 @@ class Asking(Administered):
         try:
             import httpx
         except ImportError as error:
-            raise MetaError(f"authorization {config.authorization} needs httpx: install metastore[authorization]") from error
+            raise MetaError(
+                f"authorization {config.authorization} needs httpx: pip install '.[authorization]' in the checkout of metastore"
+            ) from error
         self.url = config.authorization_url.rstrip("/")
         self._seconds = config.authorization_cache
         token = config.authorization_token

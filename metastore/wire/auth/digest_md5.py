@@ -72,7 +72,10 @@ class DigestMd5Login:
 def check_protection(protection: Sequence[str]) -> None:
     """Raise ConfigError for a protection that can not be given for want of a library."""
     if "privacy" in protection and find_spec("cryptography") is None:
-        raise ConfigError("sasl_protection=privacy needs the library cryptography for logins by token: install metastore[kerberos]")
+        raise ConfigError(
+            "sasl_protection=privacy needs the library cryptography for logins by token: "
+            "pip install '.[kerberos]' in the checkout of metastore"
+        )
 
 
 def _identifier(user: str) -> bytes:

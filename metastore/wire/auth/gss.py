@@ -14,8 +14,8 @@ try:
     from gssapi.raw.misc import GSSError
 except ImportError as missing:
     raise ConfigError(
-        f"authentication by Kerberos needs the library gssapi ({missing}): install metastore[kerberos]; to build it there must be a C "
-        "compiler and libkrb5-dev"
+        f"authentication by Kerberos needs the library gssapi ({missing}): pip install '.[kerberos]' in the checkout of "
+        "metastore; to build it there must be a C compiler and libkrb5-dev"
     ) from missing
 
 QUALITIES = {"authentication": 1, "integrity": 2, "privacy": 4}

@@ -255,7 +255,7 @@ def test_without_the_library_server_and_client_say_what_to_install(kdc: Kdc, tmp
         )
         assert ended.returncode != 0
         assert "needs the library gssapi" in ended.stderr
-        assert "install metastore[kerberos]" in ended.stderr
+        assert "pip install '.[kerberos]'" in ended.stderr
         assert "Traceback" not in ended.stderr
 
 
