@@ -100,7 +100,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         ("hadoop.rpc.protection",),
         "protected messages",
-        lambda value: value.strip() not in ("", "authentication"),
+        lambda value: bool(value.strip()) and "authentication" not in [each.strip() for each in value.split(",")],
         lambda config, _: bool({"kerberos", "token"} & set(config.authentication) or config.tls_certificate),
         "authentication",
         "only logins by kerberos or token protect messages so: set authentication to these, or tls_certificate",

@@ -68,7 +68,11 @@ def test_a_promise_that_the_settings_do_not_keep_is_refused(tmp_path: Path, name
 
 @pytest.mark.parametrize("name", ASKING)
 def test_a_property_that_promises_nothing_is_not_needed(tmp_path: Path, name: str) -> None:
-    harmless = {"hadoop.rpc.protection": "authentication", "hive.metastore.authentication": "NONE", "metastore.authentication": "NOSASL"}
+    harmless = {
+        "hadoop.rpc.protection": "privacy,authentication",
+        "hive.metastore.authentication": "NONE",
+        "metastore.authentication": "NOSASL",
+    }
     config = loaded(tmp_path, {name: harmless.get(name, "false" if "listeners" not in name else "example:Mine")})
     check(config)
     assert outcome(config, name) in {"used", "not needed"}

@@ -48,7 +48,7 @@ class Source:
         self._limit = limit
         self._max_kept = max_kept
         self._keeps = keeps
-        self._passed: list[bytes] = []
+        self._passed = bytearray()
         """What is kept of the message before `data`."""
         self._gone = 0
         """Bytes of the message before `data`."""
@@ -84,7 +84,7 @@ class Source:
         if kept + size > self._max_kept:
             raise TooMuchMemory(self._max_kept)
         if self._keeps and self.at:
-            self._passed.append(self.data[: self.at])
+            self._passed += self.data[: self.at]
         self._gone += self.at
         parts = [self.data[self.at :]]
         here = len(parts[0])
@@ -109,7 +109,7 @@ class Source:
     def finish(self) -> bytes:
         """Give what was read beyond the message back to the feed and return the message's bytes, those that are kept."""
         self._feed.unread(self.data[self.at :])
-        return b"".join([*self._passed, self.data[: self.at]])
+        return bytes(self._passed + self.data[: self.at]) if self._passed else self.data[: self.at]
 
 
 class Decoder:
