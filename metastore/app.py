@@ -17,9 +17,9 @@ from metastore.jobs import JOBS, Runner
 from metastore.listeners import Listeners
 from metastore.rules.patterns import compile_expression
 from metastore.service.authorization.loading import load as load_authorizer
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Metastore
-from metastore.service.recovery import recover, recover_before_serving
+from metastore.service.call.context import Metastore
+from metastore.service.catalog.catalogs import create_startup_objects
+from metastore.service.changes.recovery import recover, recover_before_serving
 from metastore.store import migrate
 from metastore.store.database import Database
 from metastore.store.replica import Replica

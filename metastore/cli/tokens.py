@@ -61,7 +61,7 @@ def revoke(
 
     A connection that one of them opened is refused its next call, at the latest after five seconds.
     """
-    from metastore.service import delegation_tokens
+    from metastore.service.accounts import delegation_tokens
 
     with opened(db, config, hive_site, assignments) as database:
         number = delegation_tokens.revoke(database, user, key)

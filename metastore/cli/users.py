@@ -32,7 +32,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Give a user a password, in place of an earlier one, or a further key. The password is asked for, or read from standard input."""
-    from metastore.service import users
+    from metastore.service.accounts import users
 
     password = None
     if not key:
@@ -101,7 +101,7 @@ def revoke(
 
     A connection that they opened is refused its next call, at the latest after five seconds.
     """
-    from metastore.service import users
+    from metastore.service.accounts import users
 
     with opened(db, config, hive_site, assignments) as database:
         revoked = users.revoke(database, name, credential_id)

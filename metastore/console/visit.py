@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from metastore.service.observations import Observation
+from metastore.service.operations.observations import Observation
 
 UI = "/ui"
 """Where the pages are."""

@@ -6,20 +6,13 @@ A job calls a function of `service/`; `JOBS` names it with its settings, `runner
 from __future__ import annotations
 
 from metastore.jobs.runner import Job, Runner
-from metastore.service import (
-    abort_cleaner,
-    cleaner,
-    compaction_history,
-    delegation_tokens,
-    deletion,
-    house_keeping,
-    initiator,
-    notifications,
-    partition_marks,
-    replication_metrics,
-    runtime_statistics,
-    scheduled_queries,
-)
+from metastore.service.accounts import delegation_tokens
+from metastore.service.catalog.partitions import partition_marks
+from metastore.service.changes import deletion
+from metastore.service.compaction import abort_cleaner, cleaner, compaction_history, initiator
+from metastore.service.engines import replication_metrics, runtime_statistics, scheduled_queries
+from metastore.service.operations import notifications
+from metastore.service.transactions import house_keeping
 
 __all__ = ["JOBS", "Job", "Runner"]
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import structlog
 
 from metastore.errors import MetastoreError
-from metastore.service.context import Metastore
+from metastore.service.call.context import Metastore
 from metastore.store import leases
 
 log = structlog.get_logger()

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from metastore import log
-from metastore.service.context import Client
+from metastore.service.call.context import Client
 
 READING = (
     "get", "show_", "list_", "fetch_", "partition_name_", "is", "find_columns_", "translate_", "validate_", "alive", "flush", "heartbeat",

@@ -10,12 +10,14 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from metastore.errors import NoSuchObject
-from metastore.service import browsing, iceberg, locks
 from metastore.service.authorization.decision import TRANSACTION, Hide, Sent
 from metastore.service.authorization.lookups import of_others
-from metastore.service.browsing import Page
-from metastore.service.context import Call
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import iceberg
+from metastore.service.operations import browsing
+from metastore.service.operations.browsing import Page
+from metastore.service.transactions import locks
 from metastore.wire.authorization.rules import ADMIN, OPEN, READ, SEE, TABLE, Around, Decision, MethodRule, Want, database, found_by, needs
 from metastore.wire.authorization.transactions import seen, seen_events
 from metastore.wire.methods.table import Handler

@@ -9,8 +9,8 @@ import os
 import threading
 import time
 
-from metastore.service.context import Client
-from metastore.service.watched import ConnectedClient
+from metastore.service.call.context import Client
+from metastore.service.operations.watched import ConnectedClient
 from metastore.wire.records import Records
 
 PLACES = 10_000

@@ -18,8 +18,8 @@ from dataclasses import replace
 from thriftpy2.thrift import TApplicationException, TMessageType
 
 from metastore import log
-from metastore.service.context import Client
-from metastore.service.identity import Login
+from metastore.service.call.context import Client
+from metastore.service.call.identity import Login
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.negotiation import START, Frames, negotiate
 from metastore.wire.auth.sasl import ClientRefused

@@ -15,8 +15,8 @@ from urllib.parse import unquote
 import metastore
 from metastore import log
 from metastore.console.visit import CallCount, ServerState, Visit
-from metastore.service.context import Client, Metastore
-from metastore.service.observations import Observation
+from metastore.service.call.context import Client, Metastore
+from metastore.service.operations.observations import Observation
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.http_answer import HttpAnswer
 from metastore.wire.other_sites import is_here

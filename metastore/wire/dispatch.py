@@ -18,9 +18,9 @@ from thriftpy2.thrift import TApplicationException, TException, TMessageType, TP
 from metastore import errors, log
 from metastore.listeners.events import FunctionEnd
 from metastore.service.authorization.decision import Decision
-from metastore.service.context import Call, Client, Metastore
-from metastore.service.long_lists import LongList
-from metastore.service.watched import SlowCall
+from metastore.service.call.context import Call, Client, Metastore
+from metastore.service.call.long_lists import LongList
+from metastore.service.operations.watched import SlowCall
 from metastore.wire import audit, browsing, query_ids
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES

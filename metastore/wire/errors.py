@@ -14,7 +14,7 @@ from thriftpy2.thrift import TApplicationException, TException, TPayload
 
 from metastore import errors, idl
 from metastore.config import without_passwords
-from metastore.service.context import Client
+from metastore.service.call.context import Client
 
 EXCEPTIONS: dict[type[errors.MetastoreError], type[TException]] = {
     errors.InvalidObject: idl.InvalidObjectException,

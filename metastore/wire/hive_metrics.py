@@ -16,7 +16,7 @@ from itertools import accumulate
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from metastore.service.observations import Observation
+from metastore.service.operations.observations import Observation
 from metastore.wire.counts import SECONDS
 from metastore.wire.telemetry import Telemetry
 

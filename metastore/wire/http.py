@@ -14,8 +14,8 @@ import h11
 
 from metastore import log
 from metastore.errors import MetastoreError
-from metastore.service.context import Client
-from metastore.service.identity import Login
+from metastore.service.call.context import Client
+from metastore.service.call.identity import Login
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.sasl import ClientRefused, TooManyTries
 from metastore.wire.clients import Presence

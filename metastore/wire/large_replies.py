@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from metastore.service.long_lists import LongList
+from metastore.service.call.long_lists import LongList
 from metastore.work import encoding
 
 BLOCK = 1 << 20

@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
 
 import metastore
-from metastore.service.observations import Observation
+from metastore.service.operations.observations import Observation
 from metastore.store.figures import Figure
 from metastore.wire import hive_metrics
 from metastore.wire.codec import IMPLEMENTATION

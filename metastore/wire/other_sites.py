@@ -13,7 +13,7 @@ import socket
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from metastore.service.context import Client
+from metastore.service.call.context import Client
 from metastore.wire.addresses import is_loopback
 from metastore.wire.http_answer import HttpAnswer
 

@@ -10,11 +10,11 @@ from typing import Any
 import metastore
 from metastore import log
 from metastore.errors import MetaError
-from metastore.service.authorization.contract import ADMINISTER, SERVER, Access, Who
-from metastore.service.context import Client, Metastore
-from metastore.service.health import Readiness
-from metastore.service.locks import waiting_since
-from metastore.service.observations import Observation, Observer
+from metastore.service.authorizer import ADMINISTER, SERVER, Access, Who
+from metastore.service.call.context import Client, Metastore
+from metastore.service.operations.health import Readiness
+from metastore.service.operations.observations import Observation, Observer
+from metastore.service.transactions.locks import waiting_since
 from metastore.store import migrate
 from metastore.wire.codec import IMPLEMENTATION
 from metastore.wire.console import Console

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from metastore import log
-from metastore.service.context import Metastore
+from metastore.service.call.context import Metastore
 from metastore.wire.methods import METHODS, Handler
 from metastore.wire.settings import WireSettings
 from metastore.wire.signals import ASKING, listen_alone, print_stacks, switch_log

@@ -12,7 +12,7 @@ from typing import Any
 from thriftpy2.thrift import TPayload, TType
 
 from metastore import idl
-from metastore.service.releases import tells_release
+from metastore.service.call.releases import tells_release
 from metastore.wire import query_ids
 
 _DATABASE = frozenset({"db_name", "dbname", "dbName", "databaseName", "database_name", "db", "dbase"})

@@ -14,7 +14,7 @@ from typing import Any
 from thriftpy2.thrift import TPayload
 
 from metastore.config import names_secret
-from metastore.service.watched import SlowCall
+from metastore.service.operations.watched import SlowCall
 from metastore.wire.records import Records
 
 KEPT = 200

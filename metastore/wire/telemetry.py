@@ -5,7 +5,7 @@ It is made before the workers are forked, so that they share its memory. It neve
 
 from __future__ import annotations
 
-from metastore.service.watched import ConnectedClient, SlowCall
+from metastore.service.operations.watched import ConnectedClient, SlowCall
 from metastore.store import figures
 from metastore.store.database import Database
 from metastore.wire.clients import Clients

@@ -27,7 +27,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 import metastore
 from metastore import log
-from metastore.service.context import Client
+from metastore.service.call.context import Client
 from metastore.wire.browsing import QUERIES
 from metastore.wire.methods.table import ALL
 from metastore.work import PARTS, Work, here

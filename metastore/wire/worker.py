@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from metastore import log
-from metastore.service.context import Metastore
+from metastore.service.call.context import Metastore
 from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.connection import Connection
 from metastore.wire.descriptors import SCARCE, Accepting

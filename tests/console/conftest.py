@@ -17,7 +17,7 @@ from metastore.app import build, close, prepare, wire_settings
 from metastore.client import Client, connect
 from metastore.client_login.plain import Plain
 from metastore.config import Config
-from metastore.service import users
+from metastore.service.accounts import users
 from metastore.wire.server import ServerThread
 from tests.console import sample
 

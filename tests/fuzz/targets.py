@@ -23,9 +23,9 @@ from metastore.config import Config
 from metastore.errors import MetastoreError
 from metastore.listeners.registry import Listeners
 from metastore.rules.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token
-from metastore.service.context import Metastore
-from metastore.service.delegation_tokens import ValidToken
-from metastore.service.identity import Login
+from metastore.service.accounts.delegation_tokens import ValidToken
+from metastore.service.call.context import Metastore
+from metastore.service.call.identity import Login
 from metastore.store.database import Database
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.digest_layer import DigestLayer

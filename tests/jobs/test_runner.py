@@ -13,7 +13,7 @@ from metastore.app import build, close
 from metastore.config import Config
 from metastore.errors import MetaError
 from metastore.jobs import JOBS, Job, Runner
-from metastore.service.context import Metastore
+from metastore.service.call.context import Metastore
 from metastore.store import leases
 from metastore.store.database import Database
 from tests.support.servers import serving

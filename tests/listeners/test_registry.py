@@ -11,8 +11,8 @@ from metastore.errors import AlreadyExists, InvalidOperation, MetaError
 from metastore.idl import Database as DatabaseStruct
 from metastore.listeners import Listeners
 from metastore.listeners.events import CreateDatabase, Event
-from metastore.service.context import Metastore
-from metastore.service.databases import create_database, get_databases
+from metastore.service.call.context import Metastore
+from metastore.service.catalog.databases import create_database, get_databases
 from metastore.store.drivers.contract import Retry
 from tests.service.conftest import make_metastore, metastore  # noqa: F401  # fixtures
 from tests.support.catalog import call_of

@@ -30,8 +30,8 @@ from metastore.idl import (
     TxnAbortedException,
     service,
 )
-from metastore.service.context import Call
-from metastore.service.context import Client as Caller
+from metastore.service.call.context import Call
+from metastore.service.call.context import Client as Caller
 from metastore.wire.errors import failure
 from metastore.wire.methods import METHODS
 from tests.support.replies import in_structs

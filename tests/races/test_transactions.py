@@ -20,8 +20,8 @@ from metastore.config import Config
 from metastore.errors import MetaError, NoSuchLock, NoSuchTransaction, TransactionAborted
 from metastore.idl import LockState
 from metastore.rules.snapshots import of_reply
-from metastore.service import house_keeping, locks, transactions
-from metastore.service.context import Call, Client, Metastore
+from metastore.service.call.context import Call, Client, Metastore
+from metastore.service.transactions import house_keeping, locks, transactions
 from metastore.store import schema
 from tests.support.txns import (
     EXCL_WRITE,

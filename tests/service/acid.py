@@ -8,8 +8,8 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from metastore.idl import TxnType
-from metastore.service.context import Metastore
-from metastore.service.names import TableName
+from metastore.service.call.context import Metastore
+from metastore.service.call.names import TableName
 from metastore.store.database import Session
 from metastore.store.schema import (
     counters,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from metastore.idl import NotificationEventRequest
-from metastore.service import notifications
-from metastore.service.context import Call, Client
+from metastore.service.call.context import Call, Client
+from metastore.service.operations import notifications
 from metastore.store import schema
 from metastore.store.write_ids import TableKey
 from tests.support import txns

@@ -14,9 +14,9 @@ from metastore.idl import (
     TxnType,
 )
 from metastore.rules.compactions import INITIATED
-from metastore.service import compaction_workers, compactions
-from metastore.service.context import Call, Metastore
-from metastore.service.names import TableName
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.names import TableName
+from metastore.service.compaction import compaction_workers, compactions
 from metastore.store import compactions as rows
 from metastore.store.compactions import CompactedObject
 from metastore.store.database import Session

@@ -8,10 +8,10 @@ from metastore.idl import (
     ShowCompactRequest,
     ShowCompactResponseElement,
 )
-from metastore.service import compaction_workers as workers
-from metastore.service import compactions
-from metastore.service.context import Call
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.compaction import compaction_workers as workers
+from metastore.service.compaction import compactions
 
 MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
 T = TableName("hive", "db", "t")

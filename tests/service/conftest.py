@@ -10,8 +10,8 @@ import pytest
 
 from metastore.app import build, close
 from metastore.config import Config
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Call, Metastore
+from metastore.service.call.context import Call, Metastore
+from metastore.service.catalog.catalogs import create_startup_objects
 from tests.support.catalog import MetastoreMaker, Statements, call_of
 from tests.support.statement_counts import StatementCounts, counting
 

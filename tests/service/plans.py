@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from metastore.idl import WMAlterResourcePlanRequest, WMFullResourcePlan, WMNullableResourcePlan, WMPool, WMResourcePlan, WMTrigger
-from metastore.service import resource_plan_contents as contents
-from metastore.service import resource_plans
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.engines import resource_plan_contents as contents
+from metastore.service.engines import resource_plans
 
 
 def create(call: Call, name: str, parallelism: int | None = None, namespace: str | None = None, like: str | None = None) -> None:

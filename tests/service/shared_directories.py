@@ -11,13 +11,13 @@ from structlog.testing import capture_logs
 
 from metastore.errors import MetaError
 from metastore.idl import Partition, SerDeInfo, StorageDescriptor, Table
-from metastore.service import tables
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.context import Call
-from metastore.service.create_table import create_table
-from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
-from metastore.service.expressions import Dropped, drop_partitions_by_expressions
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+from metastore.service.catalog.partitions.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
+from metastore.service.catalog.partitions.expressions import Dropped, drop_partitions_by_expressions
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.create_table import create_table
 from tests.support.catalog import (
     columns_of,
 )

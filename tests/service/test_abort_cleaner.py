@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from metastore.idl import CompactionType
-from metastore.service import compaction_workers
-from metastore.service.abort_cleaner import clean_aborted
-from metastore.service.cleaner import clean
-from metastore.service.context import Call
-from metastore.service.partitions import get_partition
-from metastore.service.tables import drop_table
+from metastore.service.call.context import Call
+from metastore.service.catalog.partitions.partitions import get_partition
+from metastore.service.catalog.tables.tables import drop_table
+from metastore.service.compaction import compaction_workers
+from metastore.service.compaction.abort_cleaner import clean_aborted
+from metastore.service.compaction.cleaner import clean
 from tests.service import acid
 from tests.service.cleaning import MAJOR, names, queue_unasked, rush, shown, stuck, work, written
 from tests.service.test_initiator import acid_table, get_table_of

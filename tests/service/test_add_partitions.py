@@ -13,12 +13,12 @@ import pytest
 from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, MetastoreError
 from metastore.idl import FieldSchema, Partition, SerDeInfo, StorageDescriptor
 from metastore.listeners.events import AddPartitions, Event
-from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name
-from metastore.service.alter_partitions import alter_partitions, rename_partition
-from metastore.service.context import Call, Metastore
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition, get_partition_names, get_partitions
-from metastore.service.tables import drop_table
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.add_partitions import add_partitions, append_partition, append_partition_by_name
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
+from metastore.service.catalog.partitions.partitions import get_partition, get_partition_names, get_partitions
+from metastore.service.catalog.tables.tables import drop_table
 from metastore.store.drivers.contract import ReferenceViolation
 from tests.service.commits import failing_commits
 from tests.support.catalog import MetastoreMaker, call_of, make_table

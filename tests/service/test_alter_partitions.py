@@ -23,11 +23,11 @@ from metastore.idl import (
 )
 from metastore.listeners.events import AlterPartitions, Event
 from metastore.rules.statistics_validity import exact_columns
-from metastore.service import statistics, write_statistics
-from metastore.service.alter_partitions import alter_partitions, rename_partition
-from metastore.service.context import Call, Metastore
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition, get_partitions
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
+from metastore.service.catalog.partitions.partitions import get_partition, get_partitions
+from metastore.service.catalog.statistics import statistics, write_statistics
 from metastore.store.drivers.contract import ReferenceViolation, Retry
 from tests.service.commits import failing_commits
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
@@ -52,7 +52,7 @@ def base(call: Call, tmp_path: Path) -> Path:
 
 
 def add(call: Call, *values: str) -> None:
-    from metastore.service.add_partitions import append_partition
+    from metastore.service.catalog.partitions.add_partitions import append_partition
 
     for value in values:
         append_partition(call, NAME, [value])

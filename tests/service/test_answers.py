@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from metastore.service.context import Call
+from metastore.service.call.context import Call
 from metastore.store.database import Session
 from metastore.store.drivers import mysql_connection
 from metastore.store.drivers.contract import FEW, Retry

@@ -17,13 +17,14 @@ from metastore.idl import (
     Table,
 )
 from metastore.listeners.notifications.log import message_text
-from metastore.service import notifications, statistics
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.context import Call
-from metastore.service.create_table import create_table
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition_names
-from metastore.service.tables import get_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+from metastore.service.catalog.partitions.partitions import get_partition_names
+from metastore.service.catalog.statistics import statistics
+from metastore.service.catalog.tables.create_table import create_table
+from metastore.service.catalog.tables.tables import get_table
+from metastore.service.operations import notifications
 from tests.support.catalog import columns_of, make_table
 from tests.support.column_statistics import numbers, of
 

@@ -10,9 +10,9 @@ import pytest
 
 from metastore.errors import MetaError
 from metastore.idl import FieldSchema
-from metastore.service.context import Call
-from metastore.service.partitions import get_partitions
-from metastore.service.tables import get_table
+from metastore.service.call.context import Call
+from metastore.service.catalog.partitions.partitions import get_partitions
+from metastore.service.catalog.tables.tables import get_table
 from metastore.store import dependents, descriptors, schema
 from metastore.store.caches import Caches, FrozenDict, FrozenList, Region, frozen
 from metastore.store.database import Session

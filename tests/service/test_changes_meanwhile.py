@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from metastore.errors import TransactionAborted
-from metastore.service.context import Call
+from metastore.service.call.context import Call
 from metastore.store import dependents, schema
 from metastore.store.database import Database, Session
 from metastore.store.drivers.contract import BrokenAtCommit

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from metastore.cli.compactions import reason
-from metastore.service import cleaner
-from metastore.service.alter_table import alter_table
-from metastore.service.cleaner import clean
-from metastore.service.context import Call, Metastore
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition
-from metastore.service.tables import drop_table
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.partitions import get_partition
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.tables import drop_table
+from metastore.service.compaction import cleaner
+from metastore.service.compaction.cleaner import clean
 from tests.service import acid
 from tests.service.cleaning import MINOR, names, rush, shown, states, stuck, work, written
 from tests.service.test_initiator import acid_table, get_table_of
@@ -231,7 +231,7 @@ def test_two_cleaners_at_a_time_do_no_harm(call: Call, make_metastore: Metastore
     written(call, name, folder, 2)
     _, transaction = work(call, name, folder, 2)
     other = make_metastore()
-    from metastore.service import cleaner
+    from metastore.service.compaction import cleaner
 
     listed = cleaner.listed
 

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from metastore.idl import CompactionInfoStruct, CompactionRequest, CompactionType, ShowCompactRequest, TxnType
 from metastore.rules.acid_directories import FolderEntry, FolderState, SeenWriteIds, Transactions, base_name, decide, delta_name, parse
 from metastore.rules.snapshots import aborted_of, of_reply
-from metastore.service import compaction_workers, compactions
-from metastore.service.abort_cleaner import clean_aborted
-from metastore.service.cleaner import clean
-from metastore.service.compaction_history import housekeep
-from metastore.service.context import Call
-from metastore.service.house_keeping import delete_ended
-from metastore.service.tables import drop_table
-from metastore.service.transactions import get_open_transactions
-from metastore.service.write_ids import get_valid_write_ids
+from metastore.service.call.context import Call
+from metastore.service.catalog.tables.tables import drop_table
+from metastore.service.compaction import compaction_workers, compactions
+from metastore.service.compaction.abort_cleaner import clean_aborted
+from metastore.service.compaction.cleaner import clean
+from metastore.service.compaction.compaction_history import housekeep
+from metastore.service.transactions.house_keeping import delete_ended
+from metastore.service.transactions.transactions import get_open_transactions
+from metastore.service.transactions.write_ids import get_valid_write_ids
 from tests.service.test_initiator import acid_table
 from tests.support import txns
 from tests.support.catalog import MetastoreMaker, call_of

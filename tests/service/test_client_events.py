@@ -10,9 +10,10 @@ import pytest
 
 from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import FireEventRequest, FireEventRequestData, WriteNotificationLogRequest
-from metastore.service import notifications, tables
-from metastore.service.context import Call
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.tables import tables
+from metastore.service.operations import notifications
 from tests.support.catalog import make_table
 from tests.support.event_log import events, fire, message, newest, partitioned, written
 

@@ -22,13 +22,15 @@ from metastore.idl import (
     StorageDescriptor,
     Table,
 )
-from metastore.service import partitions, statistics, tables, write_statistics
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.alter_partitions import alter_partitions, rename_partition
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.create_table import create_table, dry_run
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
+from metastore.service.catalog.statistics import statistics, write_statistics
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.create_table import create_table, dry_run
 from tests.support.catalog import add_partitions, columns_of, make_table
 
 NAME = TableName("hive", "default", "t")

@@ -16,8 +16,8 @@ from metastore.idl import AddDynamicPartitions, TxnType
 from metastore.rules.transactions import INSERT as INSERTED
 from metastore.rules.transactions import UPDATE as UPDATED
 from metastore.rules.transactions import Intent
-from metastore.service import write_ids
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.transactions import write_ids
 from metastore.store import components, schema
 from metastore.store.database import Database, Session
 from metastore.store.fast_paths import mysql_statements

@@ -23,9 +23,9 @@ from metastore.rules.compactions import (
     SUCCEEDED,
     WORKING,
 )
-from metastore.service import compaction_workers, compactions
-from metastore.service.compaction_history import housekeep
-from metastore.service.context import Call, Metastore
+from metastore.service.call.context import Call, Metastore
+from metastore.service.compaction import compaction_workers, compactions
+from metastore.service.compaction.compaction_history import housekeep
 from tests.support.catalog import MetastoreMaker
 
 DATABASES = (f"d{number}" for number in count())

@@ -6,9 +6,9 @@ import pytest
 
 from metastore.errors import MetaError, NoSuchTransaction, TransactionAborted
 from metastore.idl import CompactionInfoStruct, TxnType
-from metastore.service import compaction_workers as workers
-from metastore.service.compaction_history import housekeep
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.compaction import compaction_workers as workers
+from metastore.service.compaction.compaction_history import housekeep
 from metastore.store import schema
 from tests.service import acid
 from tests.service.compaction_queue import MINOR, ask, shown, states, take

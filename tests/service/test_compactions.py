@@ -20,11 +20,11 @@ from metastore.idl import (
     LongColumnStatsData,
 )
 from metastore.rules.compactions import read_properties
-from metastore.service import compaction_workers as workers
-from metastore.service import compactions
-from metastore.service.compaction_history import housekeep
-from metastore.service.context import Call
-from metastore.service.write_statistics import set_statistics
+from metastore.service.call.context import Call
+from metastore.service.catalog.statistics.write_statistics import set_statistics
+from metastore.service.compaction import compaction_workers as workers
+from metastore.service.compaction import compactions
+from metastore.service.compaction.compaction_history import housekeep
 from metastore.store import compactions as store
 from tests.service import acid
 from tests.service.compaction_queue import MAJOR, MINOR, T, ask, shown, states, take

@@ -15,8 +15,10 @@ from sqlalchemy.engine import make_url
 
 from metastore.errors import MetaError
 from metastore.listeners.events import Event
-from metastore.service import locks, partitions, tables
-from metastore.service.context import Call, Metastore
+from metastore.service.call.context import Call, Metastore
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.tables import tables
+from metastore.service.transactions import locks
 from metastore.store import schema
 from metastore.store.database import Session
 from metastore.warehouse.locations import parse

@@ -12,11 +12,11 @@ from metastore.idl import (
     SQLPrimaryKey,
     SQLUniqueConstraint,
 )
-from metastore.service import constraints
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.names import TableName
-from metastore.service.tables import drop_table, get_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import constraints
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.tables import drop_table, get_table
 from tests.support.catalog import columns_of, make_table
 from tests.support.statement_counts import StatementCounts
 

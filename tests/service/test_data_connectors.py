@@ -11,9 +11,12 @@ from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, Met
 from metastore.idl import Database, DatabaseType, DataConnector, NotificationEventRequest, PrincipalType
 from metastore.listeners import PostEventListener, PreEventListener, TransactionalListener
 from metastore.listeners.events import AlterDataConnector, CreateDataConnector, DropDataConnector, Event
-from metastore.service import data_connectors, databases, notifications, tables
-from metastore.service.context import Call
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import databases
+from metastore.service.catalog.tables import tables
+from metastore.service.engines import data_connectors
+from metastore.service.operations import notifications
 from tests.support.catalog import MetastoreMaker, call_of, make_table
 from tests.support.statement_counts import StatementCounts
 

@@ -5,9 +5,10 @@ import pytest
 
 from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import Catalog, CreationMetadata, Database, PrincipalType
-from metastore.service import catalogs, databases, tables
-from metastore.service.context import Call
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import catalogs, databases
+from metastore.service.catalog.tables import tables
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from metastore.errors import MetaError, NoSuchObject
 from metastore.rules.delegation_tokens import DelegationToken, read_identifier, read_token
-from metastore.service import delegation_tokens as service
-from metastore.service import foreign_tokens
-from metastore.service.clock import now_ms
-from metastore.service.context import Call, Metastore
-from metastore.service.identity import Login
+from metastore.service.accounts import delegation_tokens as service
+from metastore.service.accounts import foreign_tokens
+from metastore.service.call.clock import now_ms
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.identity import Login
 from metastore.store import delegation_tokens as store
 from metastore.store.delegation_tokens import StoredToken
 from tests.support.catalog import MetastoreMaker, call_of

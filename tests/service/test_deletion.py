@@ -17,14 +17,15 @@ from metastore.errors import MetaError, MetastoreError
 from metastore.idl import Database
 from metastore.listeners import PostEventListener, TransactionalListener
 from metastore.listeners.events import AlterTable, CreateTable, Event
-from metastore.service import databases, deletion
-from metastore.service.alter_table import alter_table
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Call, Metastore
-from metastore.service.drop_partitions import drop_partition
-from metastore.service.exchange import exchange_partitions
-from metastore.service.names import TableName
-from metastore.service.tables import drop_table, find_table, truncate_table
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.names import TableName
+from metastore.service.catalog import databases
+from metastore.service.catalog.catalogs import create_startup_objects
+from metastore.service.catalog.exchange import exchange_partitions
+from metastore.service.catalog.partitions.drop_partitions import drop_partition
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.tables import drop_table, find_table, truncate_table
+from metastore.service.changes import deletion
 from metastore.store import deletions
 from metastore.store.database import Database as Store
 from metastore.store.drivers.contract import BrokenAtCommit

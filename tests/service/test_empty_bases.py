@@ -12,14 +12,15 @@ from metastore.errors import MetaError
 from metastore.idl import AbortTxnRequest, AllocateTableWriteIdsRequest, CommitTxnRequest, NotificationEventRequest, OpenTxnRequest
 from metastore.listeners.notifications.log import message_text
 from metastore.rules.acid_directories import FolderEntry, SeenWriteIds, decide
-from metastore.service import notifications, transactions, write_ids
-from metastore.service.abort_cleaner import clean_aborted
-from metastore.service.commit import commit_transaction
-from metastore.service.context import Call
-from metastore.service.drop_partitions import drop_partitions
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition
-from metastore.service.tables import truncate_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.drop_partitions import drop_partitions
+from metastore.service.catalog.partitions.partitions import get_partition
+from metastore.service.catalog.tables.tables import truncate_table
+from metastore.service.compaction.abort_cleaner import clean_aborted
+from metastore.service.operations import notifications
+from metastore.service.transactions import transactions, write_ids
+from metastore.service.transactions.commit import commit_transaction
 from metastore.warehouse import acid as folders
 from tests.service.acid import fill
 from tests.service.test_initiator import acid_table, get_table_of

@@ -11,12 +11,12 @@ import pytest
 
 from metastore.errors import InvalidInput, MetaError, NoSuchObject
 from metastore.rules.delegation_tokens import read_identifier, read_token
-from metastore.service import delegation_tokens as service
-from metastore.service import users
-from metastore.service.authorization.contract import Authorizer
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Call, Metastore
-from metastore.service.identity import Login
+from metastore.service.accounts import delegation_tokens as service
+from metastore.service.accounts import users
+from metastore.service.authorizer import Authorizer
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.identity import Login
+from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store import credentials
 from metastore.store import delegation_tokens as store
 from tests.support.catalog import MetastoreMaker, call_of

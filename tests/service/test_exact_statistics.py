@@ -18,14 +18,14 @@ from metastore.idl import (
 )
 from metastore.rules.snapshots import Snapshot, snapshot
 from metastore.rules.statistics_validity import ACCURATE, NOBODY, StatisticsWriter, writer
-from metastore.service import statistics, write_statistics
-from metastore.service.alter_partitions import alter_partitions
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.create_table import create_table
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition
-from metastore.service.tables import drop_table, get_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions
+from metastore.service.catalog.partitions.partitions import get_partition
+from metastore.service.catalog.statistics import statistics, write_statistics
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.create_table import create_table
+from metastore.service.catalog.tables.tables import drop_table, get_table
 from metastore.wire.methods import METHODS
 from tests.support.catalog import add_partitions, make_table
 from tests.support.column_statistics import numbers, of

@@ -18,13 +18,14 @@ from metastore.idl import (
     NotificationEventRequest,
 )
 from metastore.listeners.events import AddPartitions, DropPartitions, Event
-from metastore.service import notifications, statistics, write_statistics
-from metastore.service.alter_partitions import alter_partitions
-from metastore.service.context import Call, Metastore
-from metastore.service.databases import alter_database, get_database
-from metastore.service.exchange import exchange_partitions
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition, get_partition_names, get_partitions
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.names import TableName
+from metastore.service.catalog.databases import alter_database, get_database
+from metastore.service.catalog.exchange import exchange_partitions
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions
+from metastore.service.catalog.partitions.partitions import get_partition, get_partition_names, get_partitions
+from metastore.service.catalog.statistics import statistics, write_statistics
+from metastore.service.operations import notifications
 from metastore.store.drivers.contract import ReferenceViolation, Retry
 from tests.service.commits import failing_commits
 from tests.support.catalog import add_partitions, call_of, make_database, make_table

@@ -9,12 +9,12 @@ import pytest
 
 from metastore.errors import MetaError, NoSuchObject, RequestTooLarge
 from metastore.rules.partition_names import partition_values
-from metastore.service import expressions, partition_queries
-from metastore.service.alter_partitions import alter_partitions
-from metastore.service.context import Call
-from metastore.service.expressions import Dropped, get_partition_names_by_expression, get_partitions_by_expression
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition, get_partition_names
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions import expressions, partition_queries
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions
+from metastore.service.catalog.partitions.expressions import Dropped, get_partition_names_by_expression, get_partitions_by_expression
+from metastore.service.catalog.partitions.partitions import get_partition, get_partition_names
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
 from tests.support.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
 from tests.support.statement_counts import StatementCounts

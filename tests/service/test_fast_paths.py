@@ -16,8 +16,9 @@ import pytest
 
 from metastore.errors import MetastoreError
 from metastore.idl import NotificationEvent, NotificationEventRequest
-from metastore.service import fast_paths, notifications, transactions
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.operations import notifications
+from metastore.service.transactions import fast_paths, transactions
 from metastore.store import schema
 from tests.service.fast_path_scenarios import MAX_OPEN, SCENARIOS, Scenario, World
 from tests.support import txns

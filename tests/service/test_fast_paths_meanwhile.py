@@ -14,10 +14,11 @@ from metastore.listeners.notifications.packing import EVENTS
 from metastore.rules.locks import WAITS_FOR
 from metastore.rules.transactions import UPDATE as UPDATED
 from metastore.rules.transactions import Intent
-from metastore.service import house_keeping, locks, notifications, transactions
-from metastore.service.clock import now_ms
-from metastore.service.context import Call
-from metastore.service.hints import MAX_TRANSACTIONS
+from metastore.service.call.clock import now_ms
+from metastore.service.call.context import Call
+from metastore.service.call.hints import MAX_TRANSACTIONS
+from metastore.service.operations import notifications
+from metastore.service.transactions import house_keeping, locks, transactions
 from metastore.store import components, schema
 from metastore.store import locks as lock_rows
 from metastore.store import transactions as transaction_rows

@@ -9,12 +9,16 @@ import pytest
 import sqlalchemy as sa
 
 from metastore.idl import CompactionRequest, CompactionType
-from metastore.service import compactions, databases, partitions, tables, write_ids
-from metastore.service.alter_partitions import rename_partition
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.drop_partitions import drop_partitions
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import databases
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.partitions.alter_partitions import rename_partition
+from metastore.service.catalog.partitions.drop_partitions import drop_partitions
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.compaction import compactions
+from metastore.service.transactions import write_ids
 from metastore.store import dependents
 from metastore.store import write_ids as write_id_rows
 from metastore.store.database import Session

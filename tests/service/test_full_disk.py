@@ -15,8 +15,8 @@ import sqlalchemy as sa
 import structlog
 
 from metastore.errors import MetaError
-from metastore.service import health
-from metastore.service.context import Metastore
+from metastore.service.call.context import Metastore
+from metastore.service.operations import health
 from metastore.store import contact, migrate
 from metastore.store.database import Database, Session
 from metastore.store.probe import change_nothing

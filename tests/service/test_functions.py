@@ -2,8 +2,8 @@ import pytest
 
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, MissingArgument, NoSuchObject
 from metastore.idl import Function, FunctionType, PrincipalType, ResourceType, ResourceUri
-from metastore.service import functions
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.catalog import functions
 from tests.support.catalog import make_database
 
 

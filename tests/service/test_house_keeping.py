@@ -10,9 +10,9 @@ import pytest
 from metastore.errors import NoSuchTransaction, TransactionAborted
 from metastore.idl import LockState
 from metastore.listeners.events import AbortTransactions
-from metastore.service import house_keeping, locks, rebuilds, transactions
-from metastore.service.clock import now_ms
-from metastore.service.context import Call, Metastore
+from metastore.service.call.clock import now_ms
+from metastore.service.call.context import Call, Metastore
+from metastore.service.transactions import house_keeping, locks, rebuilds, transactions
 from metastore.store import dependents, schema
 from metastore.store import house_keeping as row_functions
 from metastore.store.database import Session

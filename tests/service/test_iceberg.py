@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from metastore.errors import InvalidOperation, MetaError, NoSuchObject
-from metastore.service import iceberg
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.names import TableName
-from metastore.service.tables import drop_table, find_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import iceberg
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.tables import drop_table, find_table
 from tests.support.catalog import make_table
 
 METADATA: dict[str, Any] = {

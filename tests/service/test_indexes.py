@@ -12,11 +12,14 @@ import pytest
 
 from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, MetastoreError, NoSuchObject
 from metastore.idl import FieldSchema, Index, NotificationEventRequest, Order, SerDeInfo, StorageDescriptor, Table
-from metastore.service import databases, indexes, notifications, tables
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.create_table import create_table
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import databases
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.create_table import create_table
+from metastore.service.engines import indexes
+from metastore.service.operations import notifications
 from metastore.store.database import Session
 from metastore.store.schema_indexes import indexes as rows
 from tests.support.catalog import make_database, make_table
@@ -148,7 +151,7 @@ def test_a_table_that_was_made_for_an_index_goes_if_that_can_not_be_added(
     def refuse(*_: object) -> None:
         raise MetaError("no room")
 
-    monkeypatch.setattr("metastore.service.indexes.indexes.insert", refuse)
+    monkeypatch.setattr("metastore.service.engines.indexes.indexes.insert", refuse)
     with pytest.raises(MetaError, match="no room"):
         indexes.add_index(call, index(), index_table())
     assert (names(call), indexes.get_indexes(call, base, -1)) == (["t"], [])
@@ -205,7 +208,7 @@ def test_an_index_that_somebody_else_dropped_meanwhile_is_not_there(call: Call, 
     def late(session: Session, *_: object) -> bool:
         return False
 
-    monkeypatch.setattr("metastore.service.indexes.indexes.delete", late)
+    monkeypatch.setattr("metastore.service.engines.indexes.indexes.delete", late)
     with pytest.raises(NoSuchObject, match=r"default\.t index=i not found"):
         indexes.drop_index(call, base, "i", delete_data=True)
     assert sorted(names(call)) == ["t", "t_i"]

@@ -4,14 +4,14 @@ from pathlib import Path
 import pytest
 
 from metastore.idl import CompactionInfoStruct, CompactionType, ShowCompactRequest, ShowCompactResponseElement
-from metastore.service import compaction_workers, compactions
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call, Metastore
-from metastore.service.databases import alter_database, get_database
-from metastore.service.initiator import initiate
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition
-from metastore.service.tables import drop_table, get_table
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.names import TableName
+from metastore.service.catalog.databases import alter_database, get_database
+from metastore.service.catalog.partitions.partitions import get_partition
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.tables import drop_table, get_table
+from metastore.service.compaction import compaction_workers, compactions
+from metastore.service.compaction.initiator import initiate
 from tests.service import acid
 from tests.support.catalog import MetastoreMaker, Statements, add_partitions, call_of, make_table
 from tests.support.statement_counts import StatementCounts

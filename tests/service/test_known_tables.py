@@ -11,13 +11,13 @@ from metastore.errors import InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import Partition
 from metastore.listeners.events import Event
 from metastore.listeners.notifications.packing import unpack
-from metastore.service import statistics, write_statistics
-from metastore.service.alter_partitions import alter_partitions
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition
-from metastore.service.tables import drop_table, find_table, on_cached_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions
+from metastore.service.catalog.partitions.partitions import get_partition
+from metastore.service.catalog.statistics import statistics, write_statistics
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.tables import drop_table, find_table, on_cached_table
 from metastore.store import tables
 from metastore.store.database import Session
 from metastore.store.drivers.contract import BrokenAtCommit, Retry

@@ -6,10 +6,11 @@ import pytest
 
 from metastore.errors import InvalidObject, MetaError, MetastoreError
 from metastore.idl import Database
-from metastore.service import partitions, tables
-from metastore.service.context import Call
-from metastore.service.databases import create_database
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.databases import create_database
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.tables import tables
 from tests.support.catalog import add_partitions, make_table
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from metastore.errors import MetaError
 from metastore.idl import GetReplicationMetricsRequest, GetRuntimeStatsRequest, ReplicationMetricList, ReplicationMetrics, RuntimeStat
-from metastore.service import replication_metrics, runtime_statistics
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.engines import replication_metrics, runtime_statistics
 from tests.support.catalog import MetastoreMaker
 from tests.support.statement_counts import StatementCounts
 

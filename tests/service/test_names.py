@@ -9,12 +9,12 @@ import pytest
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError, MetastoreError
 from metastore.idl import Catalog, CreationMetadata, Database
-from metastore.service.alter_table import alter_table
-from metastore.service.catalogs import create_catalog, create_startup_objects
-from metastore.service.context import Call
-from metastore.service.databases import create_database, drop_database, get_database, get_databases
-from metastore.service.names import TableName
-from metastore.service.tables import drop_table, get_table, get_tables
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.catalogs import create_catalog, create_startup_objects
+from metastore.service.catalog.databases import create_database, drop_database, get_database, get_databases
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.tables import drop_table, get_table, get_tables
 from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 
 SPECIAL = ["a-b", "a b", "a.b", "a@b", "x$y", ".hidden", "50%", "%2e%2e", "a:b", "'q'", '"', "`", "a=b", "a..b"]

@@ -28,25 +28,19 @@ from metastore.listeners.events import (
     Event,
     OpenTransactions,
 )
-from metastore.service import (
-    catalogs,
-    constraints,
-    databases,
-    delete_statistics,
-    functions,
-    notifications,
-    partitions,
-    tables,
-    transactions,
-    write_statistics,
-)
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.alter_partitions import alter_partitions, rename_partition
-from metastore.service.alter_table import alter_table
-from metastore.service.commit import commit_transaction
-from metastore.service.context import Call, Metastore
-from metastore.service.drop_partitions import drop_partitions
-from metastore.service.names import TableName
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.names import TableName
+from metastore.service.catalog import catalogs, constraints, databases, functions
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
+from metastore.service.catalog.partitions.drop_partitions import drop_partitions
+from metastore.service.catalog.statistics import delete_statistics, write_statistics
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.operations import notifications
+from metastore.service.transactions import transactions
+from metastore.service.transactions.commit import commit_transaction
 from metastore.store import notifications as rows
 from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 from tests.support.event_log import events, fire, message, newest, partitioned, types, written

@@ -13,12 +13,12 @@ from metastore.app import Metastore
 from metastore.errors import NoSuchObject
 from metastore.idl import ColumnStatisticsObj
 from metastore.rules import statistics_validity
-from metastore.service import delete_statistics, statistics, write_statistics
-from metastore.service.alter_partitions import alter_partitions, rename_partition
-from metastore.service.context import Call
-from metastore.service.drop_partitions import drop_partitions
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
+from metastore.service.catalog.partitions.drop_partitions import drop_partitions
+from metastore.service.catalog.partitions.partitions import get_partition
+from metastore.service.catalog.statistics import delete_statistics, statistics, write_statistics
 from metastore.store import schema
 from tests.service.test_races import during, other, rows
 from tests.support.catalog import add_partitions, call_of, make_table

@@ -24,23 +24,17 @@ from metastore.idl import (
     PartitionEventType,
     ShowCompactRequest,
 )
-from metastore.service import (
-    compactions,
-    delete_statistics,
-    locks,
-    partition_marks,
-    partitions,
-    statistics,
-    tables,
-    write_ids,
-    write_statistics,
-)
-from metastore.service.add_partitions import append_partition_by_name
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.drop_partitions import drop_partition_by_name, drop_partitions
-from metastore.service.names import TableName
-from metastore.service.tables import find_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions import partition_marks, partitions
+from metastore.service.catalog.partitions.add_partitions import append_partition_by_name
+from metastore.service.catalog.partitions.drop_partitions import drop_partition_by_name, drop_partitions
+from metastore.service.catalog.statistics import delete_statistics, statistics, write_statistics
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.tables import find_table
+from metastore.service.compaction import compactions
+from metastore.service.transactions import locks, write_ids
 from tests.support.catalog import add_partitions, call_of, make_table
 from tests.support.txns import begin_one
 

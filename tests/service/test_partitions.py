@@ -8,19 +8,20 @@ import pytest
 from metastore.binary import each_to_bytes
 from metastore.errors import InvalidObject, MetaError, NoSuchObject, RequestTooLarge
 from metastore.idl import FieldSchema, Partition, PartitionValuesRequest, PrincipalPrivilegeSet
-from metastore.service import partitions, tables
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.add_partitions import append_partition, append_partition_by_name
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
-from metastore.service.expressions import (
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+from metastore.service.catalog.partitions.add_partitions import append_partition, append_partition_by_name
+from metastore.service.catalog.partitions.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
+from metastore.service.catalog.partitions.expressions import (
     Dropped,
     drop_partitions_by_expressions,
     get_partition_names_by_expression,
     get_partitions_by_expression,
 )
-from metastore.service.names import TableName
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.wire.methods import METHODS
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
 from tests.support.replies import in_structs

@@ -17,11 +17,12 @@ from metastore.app import build, close, prepare
 from metastore.config import Config
 from metastore.errors import MetaError
 from metastore.idl import AllocateTableWriteIdsRequest, CommitTxnRequest, LockComponent, LockRequest, LockState, OpenTxnRequest
-from metastore.service import partitions, tables
-from metastore.service.commit import commit_transaction
-from metastore.service.locks import lock
-from metastore.service.transactions import open_transactions
-from metastore.service.write_ids import allocate_write_ids
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.tables import tables
+from metastore.service.transactions.commit import commit_transaction
+from metastore.service.transactions.locks import lock
+from metastore.service.transactions.transactions import open_transactions
+from metastore.service.transactions.write_ids import allocate_write_ids
 from tests.support import databases
 from tests.support.catalog import add_partitions, call_of, make_table
 from tests.support.pgbouncer import PROGRAM, pooler

@@ -11,23 +11,18 @@ import pytest
 from sqlalchemy.sql import ClauseElement
 
 from metastore.idl import HiveObjectRef, HiveObjectType
-from metastore.service import (
-    databases,
-    locks,
-    partitions,
-    statistics,
-    tables,
-    transactions,
-    write_ids,
-    write_statistics,
-)
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.alter_partitions import alter_partitions, rename_partition
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.drop_partitions import drop_partitions
-from metastore.service.exchange import exchange_partitions
-from metastore.service.privileges import list_privileges
+from metastore.service.call.context import Call
+from metastore.service.catalog import databases
+from metastore.service.catalog.exchange import exchange_partitions
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
+from metastore.service.catalog.partitions.drop_partitions import drop_partitions
+from metastore.service.catalog.privileges import list_privileges
+from metastore.service.catalog.statistics import statistics, write_statistics
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.transactions import locks, transactions, write_ids
 from metastore.store import locks as lock_rows
 from metastore.store import notifications as log
 from metastore.store.database import Session

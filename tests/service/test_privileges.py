@@ -14,14 +14,15 @@ from metastore.idl import (
     PrivilegeGrantInfo,
     Role,
 )
-from metastore.service import privileges, roles
-from metastore.service.alter_table import alter_table
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Call
-from metastore.service.create_table import create_table
-from metastore.service.databases import drop_database
-from metastore.service.names import TableName
-from metastore.service.tables import drop_table, get_table
+from metastore.service.accounts import roles
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import privileges
+from metastore.service.catalog.catalogs import create_startup_objects
+from metastore.service.catalog.databases import drop_database
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.create_table import create_table
+from metastore.service.catalog.tables.tables import drop_table, get_table
 from tests.support.catalog import add_partitions, make_database, make_table
 
 USER, GROUP, ROLE = PrincipalType.USER, PrincipalType.GROUP, PrincipalType.ROLE

@@ -12,8 +12,9 @@ import sqlalchemy as sa
 
 from metastore.errors import InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import Catalog, Database, DatabaseType, Package, StoredProcedure
-from metastore.service import catalogs, databases, procedures
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.catalog import catalogs, databases
+from metastore.service.engines import procedures
 from metastore.store import schema_engine
 from tests.support.catalog import make_database
 from tests.support.statement_counts import StatementCounts

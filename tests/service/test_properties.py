@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from metastore.errors import MetaError, NoSuchObject
-from metastore.service import properties
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.engines import properties
 from tests.support.statement_counts import StatementCounts
 
 

@@ -9,12 +9,13 @@ import pytest
 
 from metastore.errors import NoSuchTransaction, TransactionAborted
 from metastore.idl import LockRequest, LockState
-from metastore.service import locks, tables
-from metastore.service.alter_table import alter_table
-from metastore.service.clock import now_ms
-from metastore.service.context import Call
-from metastore.service.databases import drop_database
-from metastore.service.names import TableName
+from metastore.service.call.clock import now_ms
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.databases import drop_database
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.transactions import locks
 from metastore.store import locks as lock_rows
 from metastore.store import schema
 from metastore.store.caches import QuietQueue

@@ -26,13 +26,16 @@ from metastore.idl import (
     Table,
 )
 from metastore.listeners.events import Event
-from metastore.service import databases, partitions, tables, write_statistics
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.alter_partitions import alter_partitions, rename_partition
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call, Metastore
-from metastore.service.drop_partitions import drop_partitions
-from metastore.service.names import TableName
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.names import TableName
+from metastore.service.catalog import databases
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
+from metastore.service.catalog.partitions.drop_partitions import drop_partitions
+from metastore.service.catalog.statistics import write_statistics
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.store import schema
 from metastore.store.database import Session
 from metastore.store.drivers.contract import Row

@@ -18,13 +18,14 @@ from metastore.idl import (
     UpdateTransactionalStatsRequest,
 )
 from metastore.rules.snapshots import TableSnapshots, format_transactions, of_reply, of_table_reply
-from metastore.service import compactions, rebuilds, transactions, write_ids
-from metastore.service.alter_table import alter_table
-from metastore.service.clock import now_ms
-from metastore.service.context import Call
-from metastore.service.create_table import create_table
-from metastore.service.names import TableName
-from metastore.service.tables import drop_table, get_table, update_creation_metadata
+from metastore.service.call.clock import now_ms
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.create_table import create_table
+from metastore.service.catalog.tables.tables import drop_table, get_table, update_creation_metadata
+from metastore.service.compaction import compactions
+from metastore.service.transactions import rebuilds, transactions, write_ids
 from metastore.store import schema
 from tests.support.catalog import make_database, make_table
 from tests.support.snapshots import format_write_ids

@@ -19,13 +19,13 @@ import pytest
 from metastore import idl
 from metastore.client import Client, connect
 from metastore.idl import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
-from metastore.service.alter_table import alter_table
-from metastore.service.clock import now_ms
-from metastore.service.context import Call, Metastore
-from metastore.service.databases import create_database
-from metastore.service.partitions import get_partition_names
-from metastore.service.recovery import recover, recover_before_serving, take_back
-from metastore.service.tables import find_table
+from metastore.service.call.clock import now_ms
+from metastore.service.call.context import Call, Metastore
+from metastore.service.catalog.databases import create_database
+from metastore.service.catalog.partitions.partitions import get_partition_names
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.tables import find_table
+from metastore.service.changes.recovery import recover, recover_before_serving, take_back
 from metastore.store import databases, deletions, tables
 from metastore.warehouse import DELETION, Journal
 from tests.service.hooks import FOLDER, pipes
@@ -225,7 +225,7 @@ def test_a_directory_that_a_row_names_stays_however_it_is_spelled(metastore: Met
     name = make_table(call, "t", keys=[("p", "string")])
     add_partitions(call, name, [["1"]])
     for spelling, number in (("file://{}", 2), ("file://localhost{}/", 3), ("{}", 4), ("file:{}", 5)):
-        from metastore.service.add_partitions import add_partitions as add
+        from metastore.service.catalog.partitions.add_partitions import add_partitions as add
 
         sd = descriptor()
         sd.location = spelling.format(lake / f"p_{number}")
@@ -261,7 +261,7 @@ def test_a_move_goes_back_only_if_the_row_is_at_the_old_place(metastore: Metasto
 
 
 def make_name(table: str) -> Any:
-    from metastore.service.names import TableName
+    from metastore.service.call.names import TableName
 
     return TableName("hive", "default", table)
 

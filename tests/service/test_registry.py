@@ -20,9 +20,11 @@ from metastore.idl import (
     SerdeType,
 )
 from metastore.listeners.events import AddSchemaVersion, AlterSchema, AlterSchemaVersion, CreateSchema, DropSchema, DropSchemaVersion, Event
-from metastore.service import databases, notifications, registry
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Call, Metastore
+from metastore.service.call.context import Call, Metastore
+from metastore.service.catalog import databases
+from metastore.service.catalog.catalogs import create_startup_objects
+from metastore.service.engines import registry
+from metastore.service.operations import notifications
 from tests.support.catalog import call_of, make_database
 from tests.support.recording import Before, Remembering, Within, listening
 from tests.support.statement_counts import StatementCounts

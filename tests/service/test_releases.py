@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from metastore.errors import InvalidObject, InvalidOperation
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.releases import ReleaseTraces, tells_release
-from metastore.service.tables import get_table
+from metastore.service.call.context import Call
+from metastore.service.call.releases import ReleaseTraces, tells_release
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.tables import get_table
 from tests.support.catalog import make_database, make_table
 
 CALLS = {

@@ -10,15 +10,15 @@ import pytest
 
 from metastore.errors import InvalidOperation
 from metastore.idl import Partition
-from metastore.service import tables
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.alter_partitions import alter_partitions, rename_partition
-from metastore.service.alter_table import alter_table
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Call
-from metastore.service.drop_partitions import drop_partition
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition, get_partitions
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.catalogs import create_startup_objects
+from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
+from metastore.service.catalog.partitions.drop_partitions import drop_partition
+from metastore.service.catalog.partitions.partitions import get_partition, get_partitions
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
 from tests.service.shared_directories import KEYS, SPELLINGS, add_at, path_of, place, put, table_at
 from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 

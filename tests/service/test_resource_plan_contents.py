@@ -10,9 +10,9 @@ import pytest
 
 from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, MetastoreError, NoSuchObject
 from metastore.idl import WMFullResourcePlan, WMMapping, WMNullablePool, WMPool, WMTrigger
-from metastore.service import resource_plan_contents as contents
-from metastore.service.context import Call
-from metastore.service.resource_plans import ENABLED, get_resource_plan
+from metastore.service.call.context import Call
+from metastore.service.engines import resource_plan_contents as contents
+from metastore.service.engines.resource_plans import ENABLED, get_resource_plan
 from tests.service.plans import alter, create, link, pool, trigger
 from tests.support.statement_counts import StatementCounts
 

@@ -9,9 +9,9 @@ import pytest
 
 from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, MetastoreError, NoSuchObject
 from metastore.idl import WMAlterResourcePlanRequest, WMNullableResourcePlan, WMPool, WMResourcePlan
-from metastore.service import resource_plan_contents as contents
-from metastore.service.context import Call
-from metastore.service.resource_plans import (
+from metastore.service.call.context import Call
+from metastore.service.engines import resource_plan_contents as contents
+from metastore.service.engines.resource_plans import (
     ACTIVE,
     DISABLED,
     ENABLED,
@@ -217,7 +217,7 @@ def test_a_plan_takes_the_place_of_another(call: Call) -> None:
 
 
 def test_what_is_replaced_at_once_keeps_a_name_of_its_own(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metastore.service.resource_plans.time.strftime", lambda _form: "2026_01_31_23_59_59")
+    monkeypatch.setattr("metastore.service.engines.resource_plans.time.strftime", lambda _form: "2026_01_31_23_59_59")
     create(call, "p")
     for _ in range(3):
         create(call, "q")

@@ -19,9 +19,9 @@ from metastore.idl import (
     ScheduledQueryMaintenanceRequestType,
     ScheduledQueryProgressInfo,
 )
-from metastore.service import clock
-from metastore.service import scheduled_queries as service
-from metastore.service.context import Call
+from metastore.service.call import clock
+from metastore.service.call.context import Call
+from metastore.service.engines import scheduled_queries as service
 from metastore.store.schema_engine import scheduled_executions
 from tests.support.catalog import MetastoreMaker, call_of
 from tests.support.statement_counts import StatementCounts

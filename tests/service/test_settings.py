@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from metastore.errors import ConfigValueSecurity, InvalidOperation, MetaError
-from metastore.service import tables
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.names import TableName
-from metastore.service.server import get_config_value, get_meta_conf, set_meta_conf
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.operations.server import get_config_value, get_meta_conf, set_meta_conf
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
 
 NAME = TableName("hive", "default", "t")

@@ -10,12 +10,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from metastore.idl import Catalog, Database, Partition
-from metastore.service import databases, tables
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.catalogs import create_catalog, create_startup_objects
-from metastore.service.context import Call
-from metastore.service.drop_partitions import drop_partition, drop_partitions
-from metastore.service.partitions import get_partition_names
+from metastore.service.call.context import Call
+from metastore.service.catalog import databases
+from metastore.service.catalog.catalogs import create_catalog, create_startup_objects
+from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+from metastore.service.catalog.partitions.drop_partitions import drop_partition, drop_partitions
+from metastore.service.catalog.partitions.partitions import get_partition_names
+from metastore.service.catalog.tables import tables
 from tests.service.shared_directories import DROPS, EXTERNAL, KEYS, SPELLINGS, add_at, dropped_or_refused, path_of, place, put, table_at
 from tests.support.catalog import (
     MetastoreMaker,

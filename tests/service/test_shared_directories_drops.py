@@ -10,12 +10,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from metastore.idl import Catalog, Database
-from metastore.service import databases, tables
-from metastore.service.alter_table import alter_table
-from metastore.service.catalogs import create_catalog, create_startup_objects, drop_catalog
-from metastore.service.context import Call
-from metastore.service.drop_partitions import drop_partition
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import databases
+from metastore.service.catalog.catalogs import create_catalog, create_startup_objects, drop_catalog
+from metastore.service.catalog.partitions.drop_partitions import drop_partition
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
 from tests.service.shared_directories import EXTERNAL, KEYS, SPELLINGS, add_at, dropped_or_refused, path_of, place, put, table_at
 from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 

@@ -9,13 +9,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from metastore.errors import MetaError
-from metastore.service import tables
-from metastore.service.alter_partitions import alter_partitions, rename_partition
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.exchange import exchange_partitions
-from metastore.service.occupants import occupants
-from metastore.service.partitions import get_partition, get_partition_names
+from metastore.service.call.context import Call
+from metastore.service.catalog.exchange import exchange_partitions
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
+from metastore.service.catalog.partitions.partitions import get_partition, get_partition_names
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.changes.occupants import occupants
 from tests.service.shared_directories import EXTERNAL, KEYS, add_at, path_of, place, put, table_at
 from tests.support.catalog import (
     make_table,

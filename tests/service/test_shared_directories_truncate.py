@@ -6,9 +6,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from metastore.errors import MetaError
-from metastore.service import tables
-from metastore.service.context import Call
-from metastore.service.partitions import get_partition
+from metastore.service.call.context import Call
+from metastore.service.catalog.partitions.partitions import get_partition
+from metastore.service.catalog.tables import tables
 from tests.service.shared_directories import KEYS, add_at, dropped_or_refused, place, put, table_at
 from tests.support.catalog import (
     make_table,

@@ -6,13 +6,13 @@ import pytest
 
 from metastore.errors import MetaError
 from metastore.idl import CompactionRequest, SerDeInfo, StorageDescriptor, Table, TxnType
-from metastore.service import compactions
-from metastore.service.cleaner import clean
-from metastore.service.context import Call
-from metastore.service.create_table import create_table
-from metastore.service.drop_partitions import drop_partitions
-from metastore.service.names import TableName
-from metastore.service.tables import drop_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.drop_partitions import drop_partitions
+from metastore.service.catalog.tables.create_table import create_table
+from metastore.service.catalog.tables.tables import drop_table
+from metastore.service.compaction import compactions
+from metastore.service.compaction.cleaner import clean
 from tests.service import acid
 from tests.service.cleaning import MAJOR, shown, states
 from tests.service.test_initiator import acid_table, get_table_of

@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from metastore.idl import Partition
-from metastore.service import databases, partitions, tables
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.alter_partitions import alter_partitions, rename_partition
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.drop_partitions import drop_partitions
-from metastore.service.exchange import exchange_partitions
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import databases
+from metastore.service.catalog.exchange import exchange_partitions
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
+from metastore.service.catalog.partitions.drop_partitions import drop_partitions
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
 from tests.support import statement_counts
 from tests.support.catalog import add_partitions, make_database, make_table
 from tests.support.statement_counts import StatementCounts, stored

@@ -20,11 +20,11 @@ from metastore.idl import (
     TimestampColumnStatsData,
 )
 from metastore.rules import statistics_validity
-from metastore.service import delete_statistics, statistics, write_statistics
-from metastore.service.context import Call
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition
-from metastore.service.tables import get_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.partitions import get_partition
+from metastore.service.catalog.statistics import delete_statistics, statistics, write_statistics
+from metastore.service.catalog.tables.tables import get_table
 from metastore.store.schema import partition_statistics
 from tests.support.catalog import Statements, add_partitions, make_table
 from tests.support.column_statistics import column, numbers, of, texts, with_statistics

@@ -25,11 +25,12 @@ from metastore.idl import (
     service,
 )
 from metastore.rules.statistics_validity import exact_columns
-from metastore.service import notifications, statistics, write_statistics
-from metastore.service.context import Call
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition
-from metastore.service.tables import get_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.partitions import get_partition
+from metastore.service.catalog.statistics import statistics, write_statistics
+from metastore.service.catalog.tables.tables import get_table
+from metastore.service.operations import notifications
 from metastore.store import partitions, tables
 from metastore.store import statistics as rows
 from metastore.wire.methods import METHODS

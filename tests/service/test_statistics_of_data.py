@@ -9,13 +9,13 @@ import pytest
 
 from metastore.rules.snapshots import snapshot
 from metastore.rules.statistics_validity import StatisticsWriter
-from metastore.service import write_statistics
-from metastore.service.alter_partitions import alter_partitions
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition, get_partitions
-from metastore.service.tables import get_table, truncate_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions
+from metastore.service.catalog.partitions.partitions import get_partition, get_partitions
+from metastore.service.catalog.statistics import write_statistics
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.tables import get_table, truncate_table
 from tests.support.catalog import add_partitions, make_table
 from tests.support.column_statistics import numbers, of, with_statistics
 

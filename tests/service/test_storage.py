@@ -11,14 +11,17 @@ from structlog.testing import capture_logs
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
 from metastore.idl import Catalog, Database, Partition, SerDeInfo, StorageDescriptor, Table
-from metastore.service import databases, drop_partitions, notifications, partitions, tables
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.alter_partitions import alter_partitions, rename_partition
-from metastore.service.alter_table import alter_table
-from metastore.service.catalogs import create_catalog, create_startup_objects, drop_catalog
-from metastore.service.context import Call
-from metastore.service.create_table import create_table
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import databases
+from metastore.service.catalog.catalogs import create_catalog, create_startup_objects, drop_catalog
+from metastore.service.catalog.partitions import drop_partitions, partitions
+from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.create_table import create_table
+from metastore.service.operations import notifications
 from metastore.warehouse import reach
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
 

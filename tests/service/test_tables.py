@@ -13,12 +13,14 @@ from metastore.errors import (
     UnknownTable,
 )
 from metastore.idl import CreationMetadata, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
-from metastore.service import catalogs, partitions, tables
-from metastore.service.add_partitions import add_partitions as add
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.create_table import create_table
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import catalogs
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.create_table import create_table
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
 
 

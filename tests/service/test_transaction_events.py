@@ -12,11 +12,11 @@ import pytest
 from metastore.errors import MetaError
 from metastore.idl import NotificationEvent, NotificationEventRequest, TxnType
 from metastore.listeners.notifications.packing import ONE, compressed
-from metastore.service import notifications
-from metastore.service.alter_table import alter_table
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Call, Client
-from metastore.service.tables import get_table
+from metastore.service.call.context import Call, Client
+from metastore.service.catalog.catalogs import create_startup_objects
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.tables import get_table
+from metastore.service.operations import notifications
 from metastore.store import notifications as log_rows
 from metastore.store import schema
 from metastore.store.transactions import RANGES

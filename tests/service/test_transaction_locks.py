@@ -8,8 +8,8 @@ import pytest
 
 from metastore.errors import MetaError, NoSuchLock, NoSuchTransaction, TransactionAborted, TransactionOpen
 from metastore.idl import DataOperationType, LockRequest, LockState, TxnType
-from metastore.service import house_keeping, locks
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.transactions import house_keeping, locks
 from metastore.store import locks as lock_rows
 from metastore.store import schema
 from metastore.store.drivers.contract import Row

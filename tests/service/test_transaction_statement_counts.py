@@ -17,8 +17,8 @@ import pytest
 import sqlalchemy as sa
 
 from metastore.idl import AddDynamicPartitions, LockComponent
-from metastore.service import house_keeping, locks, transactions, write_ids
-from metastore.service.context import Call, Client, Metastore
+from metastore.service.call.context import Call, Client, Metastore
+from metastore.service.transactions import house_keeping, locks, transactions, write_ids
 from metastore.store import compaction_sources, components, schema
 from metastore.store import transactions as transaction_rows
 from metastore.store import write_ids as write_id_rows

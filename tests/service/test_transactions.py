@@ -12,9 +12,12 @@ from metastore.idl import (
 )
 from metastore.listeners.events import AbortTransactions, CommitTransaction, Event, OpenTransactions
 from metastore.rules.snapshots import of_reply
-from metastore.service import databases, locks, partitions, replication, tables, transactions
-from metastore.service.commit import latest_in_conflict
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.catalog import databases
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.tables import tables
+from metastore.service.transactions import locks, replication, transactions
+from metastore.service.transactions.commit import latest_in_conflict
 from metastore.store import transactions as transaction_store
 from metastore.store.database import Session
 from metastore.store.schema import transactions as transaction_rows

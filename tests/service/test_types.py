@@ -6,10 +6,11 @@ import pytest
 
 from metastore.errors import AlreadyExists, InvalidObject, InvalidPartition, MetaError, NoSuchObject, UnknownTable
 from metastore.idl import FieldSchema, PartitionEventType, Type
-from metastore.service import partition_marks, types
-from metastore.service.clock import now_ms
-from metastore.service.context import Call
-from metastore.service.names import TableName
+from metastore.service.call.clock import now_ms
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import types
+from metastore.service.catalog.partitions import partition_marks
 from tests.support.catalog import MetastoreMaker, make_table
 
 NAME = TableName("hive", "default", "t")

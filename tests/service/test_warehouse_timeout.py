@@ -10,14 +10,14 @@ import pytest
 
 from metastore.errors import MetaError
 from metastore.idl import Database, Partition, Table
-from metastore.service.add_partitions import add_partitions
-from metastore.service.context import Call, Metastore
-from metastore.service.create_table import create_table
-from metastore.service.databases import create_database, drop_database
-from metastore.service.drop_partitions import drop_partition
-from metastore.service.names import TableName
-from metastore.service.partitions import get_partition_names
-from metastore.service.tables import drop_table, find_table, get_tables, truncate_table
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.names import TableName
+from metastore.service.catalog.databases import create_database, drop_database
+from metastore.service.catalog.partitions.add_partitions import add_partitions
+from metastore.service.catalog.partitions.drop_partitions import drop_partition
+from metastore.service.catalog.partitions.partitions import get_partition_names
+from metastore.service.catalog.tables.create_table import create_table
+from metastore.service.catalog.tables.tables import drop_table, find_table, get_tables, truncate_table
 from tests.support.catalog import MetastoreMaker, call_of, make_table
 from tests.support.stalling import Stalling, stalling
 

@@ -11,8 +11,9 @@ import pytest
 import sqlalchemy as sa
 
 from metastore.errors import MetaError
-from metastore.service import databases, tables
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.catalog import databases
+from metastore.service.catalog.tables import tables
 from metastore.store import tables as stored_tables
 from metastore.store.database import Database, Session
 from metastore.store.drivers.contract import Retry, UniqueViolation

@@ -13,8 +13,8 @@ import pytest
 
 from metastore.errors import MetaError, NoSuchTransaction
 from metastore.idl import TxnToWriteId, TxnType
-from metastore.service import fast_paths, locks, transactions, write_ids
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.transactions import fast_paths, locks, transactions, write_ids
 from metastore.store import compaction_sources, compactions, dependents, schema
 from metastore.store import house_keeping as house_keeping_rows
 from metastore.store import transactions as transaction_rows

@@ -9,11 +9,12 @@ from random import Random
 
 import pytest
 
-from metastore.service import house_keeping, locks, tables, write_ids
-from metastore.service.alter_table import alter_table
-from metastore.service.compaction_view import write_ids as view
-from metastore.service.context import Call, Metastore
-from metastore.service.names import TableName
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.names import TableName
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.compaction.compaction_view import write_ids as view
+from metastore.service.transactions import house_keeping, locks, write_ids
 from metastore.store import compactions, schema
 from metastore.store.compactions import CompactedObject
 from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table

@@ -6,8 +6,8 @@ from metastore.errors import MetaError, NoSuchTransaction, TransactionAborted
 from metastore.idl import AddDynamicPartitions, ReplTblWriteIdStateRequest, TxnToWriteId, TxnType
 from metastore.listeners.events import AllocateWriteIds, Event
 from metastore.rules.snapshots import format_transactions, of_reply
-from metastore.service import replication, transactions, write_ids
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.transactions import replication, transactions, write_ids
 from metastore.store import schema, write_id_snapshots
 from metastore.store.database import Session
 from metastore.store.write_ids import TableKey

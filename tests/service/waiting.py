@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from metastore.service.context import Call
+from metastore.service.call.context import Call
 from metastore.store.database import Database, Session
 
 T = TypeVar("T")

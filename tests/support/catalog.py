@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from copy import copy
 
 from metastore.idl import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
-from metastore.service.context import Call, Client, Metastore
-from metastore.service.names import TableName
+from metastore.service.call.context import Call, Client, Metastore
+from metastore.service.call.names import TableName
 
 MetastoreMaker = Callable[..., Metastore]
 Statements = Callable[[], AbstractContextManager[list[str]]]
@@ -26,7 +26,7 @@ def columns_of(*columns: tuple[str, str]) -> list[FieldSchema]:
 
 def make_database(call: Call, name: str) -> None:
     """Make a database at its default place."""
-    from metastore.service.databases import create_database
+    from metastore.service.catalog.databases import create_database
 
     create_database(call, Database(name=name))
 
@@ -42,7 +42,7 @@ def make_table(
     **options: object,
 ) -> TableName:
     """Make a table and return its full name; further options are those of `create_table`."""
-    from metastore.service.create_table import create_table
+    from metastore.service.catalog.tables.create_table import create_table
 
     sd = StorageDescriptor(
         cols=columns_of(*columns),
@@ -66,8 +66,8 @@ def make_table(
 
 def add_partitions(call: Call, name: TableName, values: Sequence[Sequence[str]], parameters: dict[str, str] | None = None) -> None:
     """Add partitions that look like the table, at their default places."""
-    from metastore.service.add_partitions import add_partitions as add
-    from metastore.service.tables import get_table
+    from metastore.service.catalog.partitions.add_partitions import add_partitions as add
+    from metastore.service.catalog.tables.tables import get_table
 
     sd = copy(get_table(call, name).sd)
     sd.location = None  # type: ignore[assignment]  # the default place

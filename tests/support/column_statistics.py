@@ -10,9 +10,9 @@ from metastore.idl import (
     LongColumnStatsData,
     StringColumnStatsData,
 )
-from metastore.service import statistics
-from metastore.service.context import Call
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.statistics import statistics
 
 
 def column(name: str, kind: str, **data: object) -> ColumnStatisticsObj:

@@ -17,9 +17,9 @@ from metastore.idl import (
     NotificationEventRequest,
     WriteNotificationLogRequest,
 )
-from metastore.service import notifications
-from metastore.service.context import Call
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.operations import notifications
 from tests.support.catalog import add_partitions, make_table
 
 

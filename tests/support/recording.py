@@ -9,7 +9,7 @@ from typing import Any
 from metastore.config import Config
 from metastore.listeners import Listeners, PostEventListener, PreEventListener, TransactionalListener
 from metastore.listeners.events import Event
-from metastore.service.context import Metastore
+from metastore.service.call.context import Metastore
 
 
 class Before(PreEventListener):

@@ -20,10 +20,10 @@ from metastore.idl import (
     TableValidWriteIds,
 )
 from metastore.rules.snapshots import aborted_of
-from metastore.service import locks, transactions, write_ids
-from metastore.service.clock import now_ms
-from metastore.service.commit import commit_transaction
-from metastore.service.context import Call
+from metastore.service.call.clock import now_ms
+from metastore.service.call.context import Call
+from metastore.service.transactions import locks, transactions, write_ids
+from metastore.service.transactions.commit import commit_transaction
 from metastore.store import schema
 
 INSERT, UPDATE, DELETE, SELECT = DataOperationType.INSERT, DataOperationType.UPDATE, DataOperationType.DELETE, DataOperationType.SELECT

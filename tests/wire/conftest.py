@@ -14,7 +14,7 @@ from metastore.config import Config
 from metastore.listeners.contract import EndFunctionListener
 from metastore.listeners.events import FunctionEnd
 from metastore.listeners.registry import Listeners
-from metastore.service.context import Call, Metastore
+from metastore.service.call.context import Call, Metastore
 from metastore.store.database import Database
 from metastore.wire.methods import fb303
 from metastore.wire.methods.table import Handler

@@ -14,8 +14,8 @@ from thriftpy2.thrift import TException
 
 from metastore import idl
 from metastore.client import connect
-from metastore.service.context import Call, Client, Metastore
-from metastore.service.identity import Login
+from metastore.service.call.context import Call, Client, Metastore
+from metastore.service.call.identity import Login
 from metastore.wire.audit import Audit, changes
 from metastore.wire.methods import METHODS
 from metastore.wire.protocol import Dialect, write_message

@@ -9,7 +9,7 @@ import pytest
 from thriftpy2.thrift import TApplicationException, TMessageType
 
 from metastore import errors, idl
-from metastore.service.context import Call, Client, Metastore
+from metastore.service.call.context import Call, Client, Metastore
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.protocol import Dialect, Message
 from metastore.wire.settings import WireSettings

@@ -6,8 +6,8 @@ import pytest
 from thriftpy2.thrift import TApplicationException
 
 from metastore import errors, idl
-from metastore.service.context import Client
-from metastore.service.releases import ReleaseTraces
+from metastore.service.call.context import Client
+from metastore.service.call.releases import ReleaseTraces
 from metastore.wire.errors import EXCEPTIONS, declared, failure
 
 CLIENT = Client("test:1")

@@ -21,7 +21,7 @@ from metastore.idl import (
     OpenTxnRequest,
     Table,
 )
-from metastore.service.catalogs import create_startup_objects
+from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store import migrate
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings

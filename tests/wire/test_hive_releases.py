@@ -13,7 +13,7 @@ from metastore.app import build, close
 from metastore.client import Client, connect
 from metastore.config import Config
 from metastore.idl import Function, FunctionType, GetProjectionsSpec, GetTablesRequest, MetaException, Partition, PrincipalType
-from metastore.service.catalogs import create_startup_objects
+from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store import migrate
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings

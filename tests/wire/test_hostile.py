@@ -18,7 +18,7 @@ from thriftpy2.thrift import TApplicationException
 from metastore import idl
 from metastore.client import connect
 from metastore.idl import FieldSchema, Partition, StorageDescriptor
-from metastore.service.context import Metastore
+from metastore.service.call.context import Metastore
 from metastore.wire.protocol import Dialect, read_message, write_message
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings

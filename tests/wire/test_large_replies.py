@@ -16,13 +16,13 @@ from metastore.app import build, close
 from metastore.client import Client, connect
 from metastore.config import Config
 from metastore.errors import MetaError, RequestTooLarge
-from metastore.service import expressions, partition_queries, partitions
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Call
-from metastore.service.expressions import Dropped
-from metastore.service.long_lists import LongList, Taker
-from metastore.service.names import TableName
-from metastore.service.tables import drop_table
+from metastore.service.call.context import Call
+from metastore.service.call.long_lists import LongList, Taker
+from metastore.service.call.names import TableName
+from metastore.service.catalog.catalogs import create_startup_objects
+from metastore.service.catalog.partitions import expressions, partition_queries, partitions
+from metastore.service.catalog.partitions.expressions import Dropped
+from metastore.service.catalog.tables.tables import drop_table
 from metastore.store import partitions as rows
 from metastore.store import schema
 from metastore.wire import large_replies

@@ -18,8 +18,8 @@ from metastore.config import Config
 from metastore.errors import MetastoreError
 from metastore.listeners import EndFunctionListener, Listeners
 from metastore.listeners.events import FunctionEnd
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Client, Metastore
+from metastore.service.call.context import Client, Metastore
+from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store import migrate
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.methods import METHODS

@@ -14,7 +14,7 @@ from metastore.client import connect
 from metastore.client_login.plain import Plain
 from metastore.config import Config
 from metastore.idl import Database
-from metastore.service import users
+from metastore.service.accounts import users
 from metastore.wire.server import ServerThread
 from tests.wire.auth.speaking import request, value
 

@@ -19,7 +19,7 @@ from metastore.idl import (
     RequestPartsSpec,
 )
 from metastore.rules.partition_names import partition_values
-from metastore.service.catalogs import create_startup_objects
+from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store import migrate
 from metastore.wire.methods import METHODS
 from metastore.wire.server import ServerThread

@@ -27,9 +27,9 @@ from metastore.idl import (
     PartitionsRequest,
     StorageDescriptor,
 )
-from metastore.service.alter_partitions import alter_partitions
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.partitions import get_partitions
+from metastore.service.catalog.catalogs import create_startup_objects
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions
+from metastore.service.catalog.partitions.partitions import get_partitions
 from metastore.store import migrate
 from metastore.wire.methods import METHODS
 from metastore.wire.server import ServerThread

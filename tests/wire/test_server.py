@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from metastore.client import connect
-from metastore.service.context import Metastore
+from metastore.service.call.context import Metastore
 from metastore.wire.protocol import Unreadable
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings

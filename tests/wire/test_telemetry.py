@@ -13,8 +13,8 @@ import pytest
 
 from metastore import idl
 from metastore.client import connect
-from metastore.service.context import Client
-from metastore.service.watched import SlowCall
+from metastore.service.call.context import Client
+from metastore.service.operations.watched import SlowCall
 from metastore.wire import clients, records
 from metastore.wire.methods.table import ALL
 from metastore.wire.query_ids import find

@@ -9,7 +9,7 @@ from metastore.console.pages.asking import ROWS, catalog_of
 from metastore.console.visit import Visit
 from metastore.idl import CompactionType
 from metastore.rules.compactions import STATE_TEXTS, TYPE_NUMBERS
-from metastore.service.browsing import QueueEntry
+from metastore.service.operations.browsing import QueueEntry
 
 LETTERS = {text: letter for letter, text in STATE_TEXTS.items()}
 StateName = Literal[

@@ -10,7 +10,7 @@ from metastore.console.pages.asking import ROWS, catalog_of
 from metastore.console.visit import Visit
 from metastore.idl import NotificationEvent
 from metastore.listeners.notifications import message_text
-from metastore.service.browsing import LoggedEvents
+from metastore.service.operations.browsing import LoggedEvents
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from metastore.console.pages.asking import locks
 from metastore.console.pages.compactions import Compaction, compaction_of
 from metastore.console.visit import CallCount, ServerState, Visit
 from metastore.rules.compactions import FAILED
-from metastore.service.observations import Observation
+from metastore.service.operations.observations import Observation
 
 LONG = 3600.0
 """Seconds after which an open transaction, or a compaction that no worker takes, is told as a problem."""

@@ -11,7 +11,7 @@ from metastore.console.pages.tables import Column, Storage, columns_of, find, st
 from metastore.console.visit import Visit
 from metastore.idl import Partition, PartitionsStatsRequest, TableStatsRequest
 from metastore.rules.table_kinds import is_transactional
-from metastore.service.browsing import PartitionPage
+from metastore.service.operations.browsing import PartitionPage
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from metastore.config import Config, settings, shown
 from metastore.console.visit import Visit
-from metastore.service.watched import ConnectedClient, SlowCall
+from metastore.service.operations.watched import ConnectedClient, SlowCall
 
 
 @dataclass(frozen=True, slots=True)

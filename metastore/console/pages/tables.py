@@ -24,7 +24,7 @@ from metastore.idl import (
     Table,
 )
 from metastore.rules.table_kinds import is_transactional
-from metastore.service.iceberg import LOCATION, is_iceberg
+from metastore.service.catalog.iceberg import LOCATION, is_iceberg
 
 
 @dataclass(frozen=True, slots=True)

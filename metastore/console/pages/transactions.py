@@ -12,7 +12,7 @@ from metastore.console.waits import Holder, Lock
 from metastore.errors import NoSuchLock
 from metastore.idl import TxnType
 from metastore.rules.transactions import DELETE, INSERT, UPDATE
-from metastore.service.browsing import TransactionRow, TransactionView
+from metastore.service.operations.browsing import TransactionRow, TransactionView
 
 STATES = {"o": "open", "a": "aborted", "c": "committed"}
 LETTERS = {name: letter for letter, name in STATES.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.config import Config
-from metastore.service.authorization.contract import Access, Authorizer, Who
+from metastore.service.authorizer import Access, Authorizer, Who
 
 
 class Administered(Authorizer):

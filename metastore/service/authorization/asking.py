@@ -10,7 +10,7 @@ from typing import Any
 from metastore.config import Config, without_passwords
 from metastore.errors import MetaError
 from metastore.service.authorization.administered import Administered
-from metastore.service.authorization.contract import Access, Who
+from metastore.service.authorizer import Access, Who
 
 MOST_REMEMBERED = 100_000
 """Answers of one process."""

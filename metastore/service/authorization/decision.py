@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from metastore import log
 from metastore.errors import MetaError, NoSuchObject, PermissionDenied
-from metastore.service.authorization.contract import (
+from metastore.service.authorization.locations import judged_locations
+from metastore.service.authorizer import (
     ADMINISTER,
     ALTER,
     CATALOG,
@@ -28,9 +29,8 @@ from metastore.service.authorization.contract import (
     Authorizer,
     Who,
 )
-from metastore.service.authorization.locations import judged_locations
-from metastore.service.context import Call
-from metastore.service.translation import DEFAULT_DATABASE
+from metastore.service.call.context import Call
+from metastore.service.catalog.translation import DEFAULT_DATABASE
 from metastore.store import authorization
 from metastore.store.authorization import Facts, Owner
 

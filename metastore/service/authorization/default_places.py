@@ -15,15 +15,15 @@ from metastore.idl import Table
 from metastore.rules.partition_names import values_for_keys
 from metastore.rules.table_kinds import VIEWS
 from metastore.rules.table_types import moves_on_rename
-from metastore.service import translation
-from metastore.service.alter_table import place_of_new_name
-from metastore.service.context import Call
-from metastore.service.create_table import dry_run
-from metastore.service.databases import default_location, find_database
-from metastore.service.exchange import selected
-from metastore.service.names import TableName
-from metastore.service.partitions import partition_names
-from metastore.service.tables import find_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import translation
+from metastore.service.catalog.databases import default_location, find_database
+from metastore.service.catalog.exchange import selected
+from metastore.service.catalog.partitions.partitions import partition_names
+from metastore.service.catalog.tables.alter_table import place_of_new_name
+from metastore.service.catalog.tables.create_table import dry_run
+from metastore.service.catalog.tables.tables import find_table
 from metastore.store import catalogs
 from metastore.warehouse.locations import join
 

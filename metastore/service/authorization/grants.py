@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from metastore.idl import HiveObjectType, PrincipalType
 from metastore.places import is_in, place_of
-from metastore.service.authorization.contract import (
+from metastore.service.accounts.roles import ADMIN, PUBLIC, held_in_hierarchy
+from metastore.service.authorizer import (
     ADMINISTER,
     ALTER,
     CATALOG,
@@ -35,7 +36,6 @@ from metastore.service.authorization.contract import (
     Authorizer,
     Who,
 )
-from metastore.service.roles import ADMIN, PUBLIC, held_in_hierarchy
 from metastore.store import authorization, authorization_changes, location_grants, roles
 from metastore.store.authorization import Granted, Owner
 from metastore.store.database import Database, Session

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from metastore.config import ConfigError
 from metastore.config.classes import load_class
 from metastore.errors import MetaError
-from metastore.service.authorization.contract import Authorizer
 from metastore.service.authorization.grants import Grants
 from metastore.service.authorization.opa import Opa
 from metastore.service.authorization.ranger import Ranger
 from metastore.service.authorization.rules_file import RulesFile
+from metastore.service.authorizer import Authorizer
 
 if TYPE_CHECKING:
     from metastore.config import Config
@@ -39,7 +39,7 @@ def load(config: Config, database: Database) -> Authorizer | None:
 
 def _class(path: str) -> type[Authorizer]:
     unknown = "is unknown: write none, grants, file, opa, ranger or package.module:Class"
-    wrong = "is no Authorizer: derive it from metastore.service.authorization.contract.Authorizer"
+    wrong = "is no Authorizer: derive it from metastore.service.authorizer.Authorizer"
     try:
         return load_class(path, Authorizer, "authorization", unknown=unknown, wrong=wrong)
     except ConfigError as error:

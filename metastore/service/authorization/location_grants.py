@@ -6,7 +6,7 @@ from metastore.errors import AlreadyExists, InvalidObject, NoSuchObject
 from metastore.idl import PrincipalType
 from metastore.places import place_of
 from metastore.rules.names import normalize
-from metastore.service.roles import PUBLIC
+from metastore.service.accounts.roles import PUBLIC
 from metastore.store import location_grants, roles
 from metastore.store.database import Database, Session
 from metastore.store.location_grants import LocationGrant

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from metastore.errors import MetastoreError
 from metastore.places import END, above, is_in, place_of
 from metastore.rules.names import directory_name, is_directory_name
-from metastore.service.authorization.contract import DATABASE, LOCATION, OWN, TABLE, USE, Access
-from metastore.service.context import Call
+from metastore.service.authorizer import DATABASE, LOCATION, OWN, TABLE, USE, Access
+from metastore.service.call.context import Call
 from metastore.store import authorization, partitions, places
 from metastore.store.authorization import Facts, OwnedTable
 from metastore.store.database import Session

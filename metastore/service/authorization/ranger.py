@@ -10,7 +10,7 @@ from typing import Any
 
 from metastore.config import Config
 from metastore.service.authorization.asking import Asking
-from metastore.service.authorization.contract import (
+from metastore.service.authorizer import (
     ALTER,
     CREATE,
     DATABASE,

@@ -19,7 +19,7 @@ from metastore.config import Config
 from metastore.errors import MetaError
 from metastore.places import is_in, place_of
 from metastore.service.authorization.administered import Administered
-from metastore.service.authorization.contract import (
+from metastore.service.authorizer import (
     ALTER,
     CATALOG,
     CREATE,

@@ -10,10 +10,10 @@ from metastore.idl import Table
 from metastore.rules.statistics_validity import counts
 from metastore.rules.table_kinds import is_transactional
 from metastore.rules.table_types import place_of_new
-from metastore.service.commit import KEY_PREFIX
-from metastore.service.context import Call
-from metastore.service.names import TableName
-from metastore.service.tables import find_table
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.tables.tables import find_table
+from metastore.service.transactions.commit import KEY_PREFIX
 from metastore.store.tables import STORED
 
 METADATA = "metadata_location"

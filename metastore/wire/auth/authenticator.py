@@ -10,10 +10,10 @@ from typing import Any
 
 from metastore.config import Config, ConfigError
 from metastore.errors import MetaError
-from metastore.service import delegation_tokens, logins, proxy_users, users
-from metastore.service.context import Client, Metastore
-from metastore.service.delegation_tokens import ValidToken
-from metastore.service.identity import Login
+from metastore.service.accounts import delegation_tokens, logins, proxy_users, users
+from metastore.service.accounts.delegation_tokens import ValidToken
+from metastore.service.call.context import Client, Metastore
+from metastore.service.call.identity import Login
 from metastore.wire.addresses import is_loopback
 from metastore.wire.auth.certificate import user_of
 from metastore.wire.auth.digest_md5 import DigestMd5Login, check_protection

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
 from metastore.config import ConfigError
-from metastore.service.delegation_tokens import ValidToken
+from metastore.service.accounts.delegation_tokens import ValidToken
 from metastore.wire.auth.digest import MAX_SIZE, QOPS, REALM, URI, Exchange, layer_of, parse
 from metastore.wire.auth.sasl import ClientRefused, LoginDone
 

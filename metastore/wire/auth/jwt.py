@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from metastore import log
 from metastore.config import Config, ConfigError
-from metastore.service.identity import Login
+from metastore.service.call.identity import Login
 from metastore.wire.auth.sasl import ClientRefused
 
 try:

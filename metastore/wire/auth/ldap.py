@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from metastore import log
 from metastore.config import Config, ConfigError
-from metastore.service.identity import Login, folded
+from metastore.service.call.identity import Login, folded
 from metastore.wire.auth.sasl import ClientRefused
 
 try:

@@ -7,7 +7,7 @@ import re
 from ldap3.core.exceptions import LDAPInvalidDnError
 from ldap3.utils.dn import parse_dn
 
-from metastore.service.identity import folded
+from metastore.service.call.identity import folded
 
 Canonical = tuple[tuple[str, str, str], ...]
 """Of each part of a name, the innermost first, its kind, its value and what separates it from the next; without letter case and escapes."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from metastore import log
-from metastore.service.identity import Login, folded
+from metastore.service.call.identity import Login, folded
 from metastore.wire.addresses import site_of
 from metastore.wire.auth.failures import MAX_REMEMBERED, Failures, Who
 from metastore.wire.auth.gate import Gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metastore.service.identity import Login
+from metastore.service.call.identity import Login
 from metastore.wire.auth.sasl import ClientRefused, LoginDone
 
 MAX_LENGTH = 4096

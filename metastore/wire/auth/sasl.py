@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from metastore.service.identity import Login
+from metastore.service.call.identity import Login
 
 
 class ClientRefused(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from metastore.service.context import Call
+from metastore.service.call.context import Call
 from metastore.wire.authorization.objects import parents
 from metastore.wire.authorization.rules import ALTER, SEE, TABLE, Ask, Decision, MethodRule, Want, get, hiding, named, needs, table
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from metastore.errors import MetaError
 from metastore.idl import ScheduledQueryMaintenanceRequestType
-from metastore.service import scheduled_queries
-from metastore.service.context import Call
-from metastore.service.databases import get_databases
+from metastore.service.call.context import Call
+from metastore.service.catalog.databases import get_databases
+from metastore.service.engines import scheduled_queries
 from metastore.wire.authorization.rules import (
     ADMIN,
     ADMINISTER,

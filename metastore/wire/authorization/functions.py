@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from metastore.idl import Function
-from metastore.service.authorization.contract import Access, owner_of
-from metastore.service.context import Call
+from metastore.service.authorizer import Access, owner_of
+from metastore.service.call.context import Call
 from metastore.wire.authorization.objects import owned, some
 from metastore.wire.authorization.rules import (
     ALTER,

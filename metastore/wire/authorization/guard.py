@@ -13,9 +13,9 @@ from typing import Any
 from thriftpy2.thrift import TException, TPayload
 
 from metastore import errors
-from metastore.service.authorization.contract import SEE, TABLE, Access, Authorizer, Who, owner_of
 from metastore.service.authorization.decision import Decision, Want
-from metastore.service.context import Call
+from metastore.service.authorizer import SEE, TABLE, Access, Authorizer, Who, owner_of
+from metastore.service.call.context import Call
 from metastore.wire.authorization.rules import Late, MethodRule
 from metastore.wire.methods.table import Handler
 

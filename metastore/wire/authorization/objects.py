@@ -9,13 +9,13 @@ from typing import Any
 from metastore.errors import MetaError
 from metastore.idl import GetTablesResult, Table
 from metastore.rules.names import exact_name, normalize
-from metastore.service import tables
 from metastore.service.authorization import default_places, table_changes
-from metastore.service.authorization.contract import Access, owner_of
 from metastore.service.authorization.lookups import sources
-from metastore.service.context import Call
-from metastore.service.databases import get_databases
-from metastore.service.indexes import index_table_name
+from metastore.service.authorizer import Access, owner_of
+from metastore.service.call.context import Call
+from metastore.service.catalog.databases import get_databases
+from metastore.service.catalog.tables import tables
+from metastore.service.engines.indexes import index_table_name
 from metastore.wire.authorization.rules import (
     ADDS,
     ALTER,

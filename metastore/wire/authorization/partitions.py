@@ -9,8 +9,8 @@ from typing import Any
 from metastore.errors import MissingArgument
 from metastore.service.authorization import default_places
 from metastore.service.authorization.decision import Hide, Sent
-from metastore.service.context import Call
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
 from metastore.wire.authorization.rules import (
     ADDS,
     ALTER,

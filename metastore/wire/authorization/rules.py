@@ -9,7 +9,8 @@ from typing import Any
 from metastore.errors import MetaError
 from metastore.idl import PrincipalType, Table
 from metastore.rules.names import normalize
-from metastore.service.authorization.contract import (
+from metastore.service.authorization.decision import Decision, Hide, Sent, Want
+from metastore.service.authorizer import (
     ADMINISTER,
     ALTER,
     CATALOG,
@@ -27,9 +28,8 @@ from metastore.service.authorization.contract import (
     UPDATE,
     Access,
 )
-from metastore.service.authorization.decision import Decision, Hide, Sent, Want
-from metastore.service.context import Call
-from metastore.service.names import TableName, database_name
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName, database_name
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from metastore.idl import GrantRevokeType, HiveObjectType
 from metastore.rules.names import normalize
-from metastore.service.authorization.contract import OWN, ROLE, Access
-from metastore.service.context import Call
+from metastore.service.authorizer import OWN, ROLE, Access
+from metastore.service.call.context import Call
 from metastore.wire.authorization.rules import (
     ADMIN,
     ADMINISTER,

@@ -10,11 +10,11 @@ from typing import Any
 from metastore.errors import MetaError
 from metastore.idl import DataOperationType, LockType, NotificationEventRequest, NotificationEventsCountResponse
 from metastore.listeners.notifications import NamedTable, named_beside
-from metastore.service import notifications
-from metastore.service.authorization.contract import Access, owner_of
 from metastore.service.authorization.decision import LOCK, TRANSACTION, Hide, Sent
 from metastore.service.authorization.lookups import compacted, is_lock_of_other, locked_table, of_others, of_others_between, table_of_key
-from metastore.service.context import Call
+from metastore.service.authorizer import Access, owner_of
+from metastore.service.call.context import Call
+from metastore.service.operations import notifications
 from metastore.wire.authorization.rules import (
     ADMIN,
     ADMINISTER,

@@ -6,8 +6,8 @@ from typing import Any
 
 from metastore.idl import Database, GetCatalogResponse, GetCatalogsResponse, GetDatabaseObjectsResponse
 from metastore.rules.names import normalize
-from metastore.service import catalogs, databases
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.catalog import catalogs, databases
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 

@@ -12,8 +12,8 @@ from metastore.idl import (
     ShowCompactResponse,
 )
 from metastore.rules.compactions import REFUSED, STATE_TEXTS
-from metastore.service import compaction_workers, compactions
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.compaction import compaction_workers, compactions
 from metastore.wire.methods.table import Handler
 from metastore.wire.methods.unpack import required
 

@@ -14,8 +14,8 @@ from metastore.idl import (
     UniqueConstraintsResponse,
 )
 from metastore.rules.names import normalize
-from metastore.service import constraints
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.catalog import constraints
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 from metastore.wire.methods.undeclared import undeclared

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from metastore.service import data_connectors
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.engines import data_connectors
 from metastore.wire.methods.table import Handler
 
 

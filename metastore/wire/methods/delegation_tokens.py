@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.errors import MetaError
-from metastore.service import delegation_tokens, foreign_tokens
+from metastore.service.accounts import delegation_tokens, foreign_tokens
 from metastore.wire.methods.table import Handler
 from metastore.wire.methods.undeclared import undeclared
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from metastore.errors import MetaError
 from metastore.idl import Partition
-from metastore.service.context import Call
-from metastore.service.exchange import exchange_partitions
+from metastore.service.call.context import Call
+from metastore.service.catalog.exchange import exchange_partitions
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 

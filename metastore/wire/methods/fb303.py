@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from metastore import idl
-from metastore.service.context import Call
+from metastore.service.call.context import Call
 from metastore.wire.methods.table import Handler
 
 NAME = "new db based metaserver"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.idl import GetAllFunctionsResponse, GetFunctionsResponse
-from metastore.service import functions
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.catalog import functions
 from metastore.wire.methods.table import Handler
 from metastore.wire.methods.undeclared import undeclared
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from metastore.service import indexes
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.engines import indexes
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.idl import ShowLocksResponse
-from metastore.service import locks
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.transactions import locks
 from metastore.wire.methods.table import Handler
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.service import replication_metrics, runtime_statistics
+from metastore.service.engines import replication_metrics, runtime_statistics
 from metastore.wire.methods.table import Handler
 
 METHODS: dict[str, Handler] = {

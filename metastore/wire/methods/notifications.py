@@ -14,8 +14,8 @@ from metastore.idl import (
     WriteNotificationLogBatchResponse,
     WriteNotificationLogResponse,
 )
-from metastore.service import notifications
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.operations import notifications
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 

@@ -17,12 +17,14 @@ from metastore.idl import (
 )
 from metastore.rules import projection
 from metastore.rules import statistics_validity as validity_rules
-from metastore.service import partitions, statistics_validity, tables
-from metastore.service.add_partitions import add_partitions
-from metastore.service.context import Call
-from metastore.service.long_lists import LongList, made_of
-from metastore.service.names import TableName
-from metastore.service.partition_queries import PartitionQuery
+from metastore.service.call.context import Call
+from metastore.service.call.long_lists import LongList, made_of
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.partitions.add_partitions import add_partitions
+from metastore.service.catalog.partitions.partition_queries import PartitionQuery
+from metastore.service.catalog.statistics import statistics_validity
+from metastore.service.catalog.tables import tables
 from metastore.wire.methods import unpack
 
 GROUPED = "hive.hcatalog.partition.spec.grouping.enabled"

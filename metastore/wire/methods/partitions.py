@@ -28,22 +28,25 @@ from metastore.rules import statistics_validity as validity_rules
 from metastore.rules.capabilities import misreads_buckets
 from metastore.rules.names import normalize, split_database
 from metastore.rules.partition_names import partition_spec, partition_values, validate_values
-from metastore.service import partitions, statistics_validity, tables, translation
-from metastore.service.add_partitions import add_partitions, append_partition, append_partition_by_name
-from metastore.service.alter_partitions import alter_partitions, rename_partition
-from metastore.service.context import Call
-from metastore.service.databases import find_database
-from metastore.service.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
-from metastore.service.expressions import (
+from metastore.service.call.context import Call
+from metastore.service.call.long_lists import LongList, made_of
+from metastore.service.call.names import TableName
+from metastore.service.catalog import translation
+from metastore.service.catalog.databases import find_database
+from metastore.service.catalog.partitions import partitions
+from metastore.service.catalog.partitions.add_partitions import add_partitions, append_partition, append_partition_by_name
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
+from metastore.service.catalog.partitions.drop_partitions import drop_partition, drop_partition_by_name, drop_partitions
+from metastore.service.catalog.partitions.expressions import (
     EMPTY,
     Dropped,
     drop_partitions_by_expressions,
     get_partition_names_by_expression,
     get_partitions_by_expression,
 )
-from metastore.service.long_lists import LongList, made_of
-from metastore.service.names import TableName
-from metastore.service.partition_queries import PartitionQuery
+from metastore.service.catalog.partitions.partition_queries import PartitionQuery
+from metastore.service.catalog.statistics import statistics_validity
+from metastore.service.catalog.tables import tables
 from metastore.wire.methods import partition_specs, unpack
 from metastore.wire.methods.table import Handler
 

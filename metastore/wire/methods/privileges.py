@@ -12,8 +12,9 @@ from metastore.idl import (
     GrantRevokeRoleResponse,
     GrantRevokeType,
 )
-from metastore.service import privileges, roles
-from metastore.service.context import Call
+from metastore.service.accounts import roles
+from metastore.service.call.context import Call
+from metastore.service.catalog import privileges
 from metastore.wire.methods.table import Handler
 
 

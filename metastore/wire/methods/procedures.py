@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.idl import Package, StoredProcedure
-from metastore.service import procedures
-from metastore.service.context import Call
-from metastore.service.procedures import Kind
+from metastore.service.call.context import Call
+from metastore.service.engines import procedures
+from metastore.service.engines.procedures import Kind
 from metastore.wire.methods.table import Handler
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.idl import PropertyGetResponse
-from metastore.service import properties
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.engines import properties
 from metastore.wire.methods.table import Handler
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.idl import FindSchemasByColsResp
-from metastore.service import registry
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.engines import registry
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 

@@ -23,9 +23,9 @@ from metastore.idl import (
     WMGetResourcePlanResponse,
     WMGetTriggersForResourePlanResponse,
 )
-from metastore.service import resource_plan_contents as contents
-from metastore.service import resource_plans as plans
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.engines import resource_plan_contents as contents
+from metastore.service.engines import resource_plans as plans
 from metastore.wire.methods.table import Handler
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.service import scheduled_queries
+from metastore.service.engines import scheduled_queries
 from metastore.wire.methods.table import Handler
 
 METHODS: dict[str, Handler] = {

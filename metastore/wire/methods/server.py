@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from metastore.service import logins, server
-from metastore.service.context import Call
+from metastore.service.accounts import logins
+from metastore.service.call.context import Call
+from metastore.service.operations import server
 from metastore.wire.methods.table import Handler
 
 

@@ -13,9 +13,9 @@ from metastore.idl import (
 )
 from metastore.rules import statistics_validity
 from metastore.rules.snapshots import Snapshot
-from metastore.service import delete_statistics, statistics, write_statistics
-from metastore.service.context import Call
-from metastore.service.names import TableName
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.statistics import delete_statistics, statistics, write_statistics
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from metastore import idl
-from metastore.service.context import Call
+from metastore.service.call.context import Call
 
 Handler = Callable[[Call, Any], Any]
 """From the call and its decoded argument struct to the value of `success` (None for a void method)."""

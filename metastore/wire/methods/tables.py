@@ -20,10 +20,12 @@ from metastore.idl import (
 )
 from metastore.rules import projection
 from metastore.rules import statistics_validity as validity_rules
-from metastore.service import statistics_validity, tables, translation
-from metastore.service.alter_table import alter_table
-from metastore.service.context import Call
-from metastore.service.create_table import create_table, dry_run
+from metastore.service.call.context import Call
+from metastore.service.catalog import translation
+from metastore.service.catalog.statistics import statistics_validity
+from metastore.service.catalog.tables import tables
+from metastore.service.catalog.tables.alter_table import alter_table
+from metastore.service.catalog.tables.create_table import create_table, dry_run
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 from metastore.wire.methods.undeclared import undeclared

@@ -13,9 +13,9 @@ from metastore.idl import (
     OpenTxnsResponse,
     ReplayedTxnsForPolicyResult,
 )
-from metastore.service import rebuilds, replication, transactions, write_ids
-from metastore.service.commit import commit_transaction, latest_in_conflict
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.transactions import rebuilds, replication, transactions, write_ids
+from metastore.service.transactions.commit import commit_transaction, latest_in_conflict
 from metastore.wire.methods.table import Handler
 from metastore.wire.methods.unpack import required
 

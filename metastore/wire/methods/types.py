@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.errors import MetaError
-from metastore.service import partition_marks, types
-from metastore.service.context import Call
+from metastore.service.call.context import Call
+from metastore.service.catalog import types
+from metastore.service.catalog.partitions import partition_marks
 from metastore.wire.methods import unpack
 from metastore.wire.methods.table import Handler
 

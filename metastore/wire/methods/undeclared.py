@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.errors import InvalidObject, MetastoreError
-from metastore.service.context import Call
+from metastore.service.call.context import Call
 from metastore.wire.errors import internal_error
 from metastore.wire.methods.table import Handler
 

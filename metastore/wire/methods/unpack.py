@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from metastore.errors import MetaError, MissingArgument
 from metastore.idl import EnvironmentContext
-from metastore.service.context import Call
-from metastore.service.names import TableName, database_name, table_name
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName, database_name, table_name
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ import pytest
 
 from metastore import idl
 from metastore.errors import MetaError
-from metastore.service.context import Call, Client, Metastore
+from metastore.service.call.context import Call, Client, Metastore
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.table import RULES
 from metastore.wire.methods import METHODS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from metastore import idl
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Metastore
+from metastore.service.call.context import Metastore
+from metastore.service.catalog.catalogs import create_startup_objects
 from tests.service.authorization.callers import As, Caller, table
 from tests.support.catalog import MetastoreMaker
 

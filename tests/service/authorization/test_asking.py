@@ -17,7 +17,9 @@ import pytest
 from metastore import idl
 from metastore.config import Config
 from metastore.errors import MetaError
-from metastore.service.authorization.contract import (
+from metastore.service.authorization.opa import Opa
+from metastore.service.authorization.ranger import Ranger
+from metastore.service.authorizer import (  # fmt: skip
     ALTER,
     CREATE,
     DATABASE,
@@ -32,10 +34,8 @@ from metastore.service.authorization.contract import (
     Access,
     Owner,
     Who,
-)  # fmt: skip
-from metastore.service.authorization.opa import Opa
-from metastore.service.authorization.ranger import Ranger
-from metastore.service.catalogs import create_startup_objects
+)
+from metastore.service.catalog.catalogs import create_startup_objects
 from tests.service.authorization.callers import Caller, table
 from tests.support.catalog import MetastoreMaker
 from tests.support.http_counterpart import answering

@@ -9,7 +9,7 @@ import pytest
 
 from metastore import idl
 from metastore.errors import NoSuchObject, PermissionDenied
-from metastore.service.context import Call, Client, Metastore
+from metastore.service.call.context import Call, Client, Metastore
 from metastore.wire import browsing
 from metastore.wire.authorization import transactions
 from metastore.wire.authorization.guard import Guard

@@ -8,7 +8,7 @@ import pytest
 
 from metastore import idl
 from metastore.service.authorization import location_grants
-from metastore.service.context import Metastore
+from metastore.service.call.context import Metastore
 from tests.service.authorization.callers import ROLE, USER, As, Caller, bag, partition, refusal, table
 
 

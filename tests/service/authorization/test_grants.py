@@ -13,7 +13,7 @@ from thriftpy2.thrift import TApplicationException
 from metastore import idl
 from metastore.errors import InvalidObject, InvalidOperation, NoSuchObject, PermissionDenied, UnknownDatabase
 from metastore.service.authorization import decision, grants
-from metastore.service.context import Metastore
+from metastore.service.call.context import Metastore
 from metastore.store.schema import tables
 from tests.service.authorization.callers import GROUP, ROLE, USER, As, Caller, bag, refusal, table
 from tests.support.catalog import MetastoreMaker

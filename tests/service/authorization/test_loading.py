@@ -11,10 +11,10 @@ import pytest
 from metastore import idl
 from metastore.config import Config
 from metastore.errors import MetaError, PermissionDenied
-from metastore.service.authorization.contract import DATABASE, SEE, Access, Authorizer, Who
 from metastore.service.authorization.grants import Grants
 from metastore.service.authorization.loading import load
-from metastore.service.catalogs import create_startup_objects
+from metastore.service.authorizer import DATABASE, SEE, Access, Authorizer, Who
+from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.database import Database
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.rules import Want, found_by, needs

@@ -13,8 +13,8 @@ from metastore.app import build, close
 from metastore.config import Config
 from metastore.errors import MetastoreError
 from metastore.listeners import Listeners
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Client, Metastore
+from metastore.service.call.context import Client, Metastore
+from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store import migrate
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.methods import METHODS

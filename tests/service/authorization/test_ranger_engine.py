@@ -12,7 +12,8 @@ import pytest
 from metastore import idl
 from metastore.config import Config
 from metastore.errors import MetaError, NoSuchObject
-from metastore.service.authorization.contract import (
+from metastore.service.authorization.ranger import Ranger
+from metastore.service.authorizer import (
     ADMINISTER,
     ALTER,
     CATALOG,
@@ -35,8 +36,7 @@ from metastore.service.authorization.contract import (
     Owner,
     Who,
 )
-from metastore.service.authorization.ranger import Ranger
-from metastore.service.catalogs import create_startup_objects
+from metastore.service.catalog.catalogs import create_startup_objects
 from tests.service.authorization.callers import Caller, table
 from tests.support.catalog import MetastoreMaker
 from tests.support.jars import ranger_classpath

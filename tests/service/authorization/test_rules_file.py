@@ -12,7 +12,8 @@ import pytest
 from metastore import idl
 from metastore.config import Config
 from metastore.errors import MetaError
-from metastore.service.authorization.contract import (
+from metastore.service.authorization.rules_file import RulesFile
+from metastore.service.authorizer import (  # fmt: skip
     ALTER,
     CATALOG,
     CREATE,
@@ -28,9 +29,8 @@ from metastore.service.authorization.contract import (
     USE,
     Access,
     Who,
-)  # fmt: skip
-from metastore.service.authorization.rules_file import RulesFile
-from metastore.service.catalogs import create_startup_objects
+)
+from metastore.service.catalog.catalogs import create_startup_objects
 from tests.service.authorization.callers import Caller, refusal, table
 from tests.support.catalog import MetastoreMaker
 
@@ -170,7 +170,7 @@ def test_a_server_goes_by_the_file(make_metastore: MetastoreMaker, tmp_path: Pat
     file = tmp_path / "rules.json"
     file.write_text(json.dumps({"schemas": [], "tables": [{"user": "bob", "table": "t", "privileges": ["SELECT"]}]}))
     server = make_metastore(authorization="file", authorization_file=str(file), admin_users=("root",))
-    from metastore.service.catalogs import create_startup_objects
+    from metastore.service.catalog.catalogs import create_startup_objects
 
     create_startup_objects(server)
     root, bob = Caller(server, "root"), Caller(server, "bob")

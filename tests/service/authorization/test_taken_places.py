@@ -8,9 +8,9 @@ import pytest
 
 from metastore import idl
 from metastore.service.authorization import location_grants
-from metastore.service.authorization.contract import OWN, USE, Access, Authorizer, Who
-from metastore.service.catalogs import create_startup_objects
-from metastore.service.context import Metastore
+from metastore.service.authorizer import OWN, USE, Access, Authorizer, Who
+from metastore.service.call.context import Metastore
+from metastore.service.catalog.catalogs import create_startup_objects
 from tests.service.authorization.callers import USER, As, Caller, bag, partition, refusal, table
 from tests.support.catalog import MetastoreMaker
 

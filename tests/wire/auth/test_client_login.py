@@ -16,7 +16,7 @@ from metastore.client_login import LoginError, Plain, Token, from_environment
 from metastore.idl import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from metastore.rules.delegation_tokens import KIND
 from metastore.rules.delegation_tokens import DelegationToken as Written
-from metastore.service import users
+from metastore.service.accounts import users
 from metastore.store import migrate
 from metastore.store.database import Database
 from tests.support.servers import serving

@@ -12,8 +12,8 @@ from metastore.client_login import LoginError
 from metastore.client_login.token import Token as TokenLogin
 from metastore.client_login.token import TokenMechanism
 from metastore.rules.delegation_tokens import DelegationToken
-from metastore.service.delegation_tokens import ValidToken
-from metastore.service.identity import Login
+from metastore.service.accounts.delegation_tokens import ValidToken
+from metastore.service.call.identity import Login
 from metastore.wire.auth.digest import Exchange, parse
 from metastore.wire.auth.digest_layer import DigestLayer
 from metastore.wire.auth.digest_md5 import DigestMd5Login

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from metastore.service import users
-from metastore.service.identity import Login
+from metastore.service.accounts import users
+from metastore.service.call.identity import Login
 from metastore.store.database import Database
 from metastore.wire.addresses import site_of
 from metastore.wire.auth import failures, gate

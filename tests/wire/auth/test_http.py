@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from thriftpy2.thrift import TApplicationException
 
 from metastore.client import connect
-from metastore.service.context import Metastore
+from metastore.service.call.context import Metastore
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings
 from tests.wire.auth.speaking import post, request, value

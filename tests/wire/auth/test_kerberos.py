@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from metastore.config import ConfigError
-from metastore.service.identity import Login
+from metastore.service.call.identity import Login
 from metastore.wire.auth.sasl import ClientRefused, Layer, LoginDone
 from tests.support.kdc import REALM, SERVICE, Kdc, realm
 

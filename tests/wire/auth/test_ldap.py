@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.config import Config, ConfigError
-from metastore.service.identity import Login
+from metastore.service.call.identity import Login
 from metastore.wire.auth.ldap import Ldap
 from metastore.wire.auth.ldap_names import canonical, first_value, lies_below, name_in_pattern
 from metastore.wire.auth.negotiation import BAD

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.service.identity import Login
+from metastore.service.call.identity import Login
 from metastore.wire.auth.negotiation import (
     BAD,
     COMPLETE,

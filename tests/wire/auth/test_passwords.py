@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.service.identity import Login
+from metastore.service.call.identity import Login
 from metastore.wire.auth import passwords
 from metastore.wire.auth.passwords import Check, Passwords, PasswordStore
 from metastore.wire.auth.plain import PlainLogin

@@ -18,9 +18,9 @@ from thriftpy2.thrift import TApplicationException
 from metastore.client import Client, connect
 from metastore.client_login import LoginError, Plain, Token
 from metastore.config import Config
-from metastore.service import users
-from metastore.service.context import Metastore
-from metastore.service.identity import Login
+from metastore.service.accounts import users
+from metastore.service.call.context import Metastore
+from metastore.service.call.identity import Login
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings
 from metastore.wire.transport import EndOfStream

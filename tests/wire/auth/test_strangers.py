@@ -13,9 +13,9 @@ from typing import cast
 import pytest
 
 from metastore.config import Config
-from metastore.service import users
-from metastore.service.context import Metastore
-from metastore.service.identity import Login
+from metastore.service.accounts import users
+from metastore.service.call.context import Metastore
+from metastore.service.call.identity import Login
 from metastore.wire import connection
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings

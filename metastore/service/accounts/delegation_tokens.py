@@ -1,0 +1,230 @@
+"""Delegation tokens: give them to clients that logged in otherwise, renew and cancel them, and say whom one lets in.
+
+A token's password is random and stored, so no master key signs it; who has the database has the tokens. Every worker and server reads the
+database at each login: a token serves everywhere at once, and a cancelled one nowhere. Source: Hive's MetastoreDelegationTokenManager,
+Hadoop's AbstractDelegationTokenSecretManager.
+"""
+
+from __future__ import annotations
+
+import hmac
+import math
+import secrets
+from dataclasses import dataclass
+from functools import lru_cache
+
+import structlog
+
+from metastore.config import Config
+from metastore.errors import InvalidInput, MetaError, NoSuchObject
+from metastore.rules.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token
+from metastore.rules.kerberos_names import NameRules, parse_principal
+from metastore.service.accounts.proxy_users import may_act_for
+from metastore.service.authorizer import ADMINISTER, SERVER, Access, Who
+from metastore.service.call.clock import now_ms
+from metastore.service.call.context import Call, Metastore
+from metastore.service.call.identity import Login
+from metastore.store import credentials, delegation_tokens
+from metastore.store.database import Database, Session
+from metastore.store.delegation_tokens import StoredToken
+
+log = structlog.get_logger()
+
+MECHANISM = "token"
+_PASSWORD_SIZE = 20
+"""Bytes, as many as Hadoop's have."""
+_LONGEST_NAME = 256
+_BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ValidToken:
+    """A token that lets in: its password, and who logs in with it."""
+
+    password: bytes
+    login: Login
+
+
+def issue(call: Call, owner: str | None, renewer: str | None) -> str:
+    """Return the text of a new token. MetaError for a client without login or with a token's, and for an owner it may not act for."""
+    if MECHANISM not in call.config.authentication:
+        raise MetaError("This server gives out no delegation tokens, for it would take none: add token to its setting authentication")
+    login = _proved(call, "gets")
+    wanted = _short_name(call.config, owner or login.user)
+    if wanted not in (login.user, call.client.user) and not may_act_for(call.config, login.user, wanted, call.client.address):
+        raise MetaError(
+            f"{login.user} gets no delegation token of {wanted}: it may not act for {wanted}; allow that in the setting proxy_users"
+        )
+    by = _short_name(call.config, renewer or "")
+    if max(len(wanted), len(by)) > _LONGEST_NAME:
+        raise MetaError(f"Owner and renewer of a delegation token have at most {_LONGEST_NAME} characters")
+    now, config = now_ms(), call.config
+    real_user = login.real_user or login.user
+    on_behalf = "" if real_user == wanted else real_user
+
+    def work(session: Session) -> DelegationToken:
+        last = int(min(now + config.delegation_token_max_lifetime * 1000, _end_of(session, login)))
+        # A token that the metastore itself is to renew, as Spark asks for, needs no renewing: Hive's server does it at each login.
+        until = last if by and by == _own_name(config) else min(last, now + int(config.delegation_token_renew_interval * 1000))
+        stored = StoredToken(secrets.token_bytes(_PASSWORD_SIZE), wanted, by, on_behalf, until, last)
+        identifier = Identifier(wanted, by, on_behalf, now, last, secrets.randbits(31)).to_bytes()
+        delegation_tokens.insert(session, identifier, stored)
+        return DelegationToken(identifier, stored.password)
+
+    token = call.database.write(work)
+    log.info("delegation token issued", owner=wanted, renewer=by, real_user=on_behalf, client=call.client.address)
+    return token.to_text()
+
+
+def _end_of(session: Session, login: Login) -> float:
+    """Return until when a login's password or key is good, in milliseconds; nobody removes it before the session ends. MetaError."""
+    if login.credential is None:
+        return math.inf
+    found = credentials.hold(session, login.credential)
+    if found is None or (found[0] is not None and found[0] * 1000 <= now_ms()):
+        raise MetaError(f"The password or key of {login.real_user or login.user} was revoked or has expired; log in with another")
+    return math.inf if found[0] is None else found[0] * 1000
+
+
+def renew(call: Call, text: str | None) -> int:
+    """Let a token be valid for another interval, and return until when, in milliseconds since 1970. MetaError but for its renewer."""
+    login, token = _proved(call, "renews"), _read(text)
+    now = now_ms()
+
+    def work(session: Session) -> int:
+        stored = delegation_tokens.find(session, token.identifier)
+        if stored is None or stored.max_date < now:
+            raise MetaError("The delegation token is not there: it was cancelled or has expired; get a new one")
+        if not hmac.compare_digest(stored.password, token.password):
+            raise MetaError(f"The password of the delegation token of {stored.owner} is wrong")
+        if not stored.renewer or stored.renewer != login.user:
+            raise MetaError(
+                f"{login.user} can not renew the delegation token of {stored.owner}: its renewer is {stored.renewer or 'nobody'}"
+            )
+        until = min(stored.max_date, now + int(call.config.delegation_token_renew_interval * 1000))
+        delegation_tokens.renew(session, token.identifier, max(until, stored.valid_until))
+        return max(until, stored.valid_until)
+
+    return call.database.write(work)
+
+
+def cancel(call: Call, text: str | None) -> None:
+    """Remove a token, so that it lets nobody in any more; one that is gone is no error. MetaError but for its owner, renewer and admins."""
+    login, token = call.client.login, _read(text)
+    if login is None:
+        raise MetaError("Only its owner, its renewer and admins cancel a delegation token: log in")
+    may_all = _administers(call)
+
+    def work(session: Session) -> None:
+        stored = delegation_tokens.find(session, token.identifier)
+        if stored is not None and not may_all and login.user not in (stored.owner, stored.renewer, stored.real_user):
+            raise MetaError(
+                f"{login.user} can not cancel the delegation token of {stored.owner}: only its owner, admins and its renewer can, "
+                f"{stored.renewer or 'which it has not'}"
+            )
+        delegation_tokens.delete(session, token.identifier)
+
+    call.database.write(work)
+    log.info("delegation token cancelled", user=login.user, client=call.client.address)
+
+
+def _administers(call: Call) -> bool:
+    """Tell whether the caller may do what concerns the server as a whole."""
+    authorizer = call.metastore.authorizer
+    if authorizer is None:
+        return call.client.user in call.config.admin_users
+    return authorizer.allowed(Who(call.client.user, tuple(call.client.groups)), (Access(ADMINISTER, SERVER),))[0] is True
+
+
+def revoke(database: Database, user: str, key: str | None = None) -> int:
+    """Remove the tokens of a user, and those that the user got for others, or one of them by the beginning of its key; return how many.
+
+    NoSuchObject where there is none, InvalidInput for a beginning of several.
+    """
+
+    def work(session: Session) -> int:
+        if key is None:
+            return delegation_tokens.delete_of_user(session, user)
+        keys = [each.key for each in delegation_tokens.of_users(session, user) if each.key.startswith(key)]
+        if len(keys) > 1:
+            raise InvalidInput(f"{len(keys)} delegation tokens of {user} begin with {key}: write more of it")
+        delegation_tokens.delete_many(session, keys)
+        return len(keys)
+
+    number = database.write(work)
+    if not number:
+        raise NoSuchObject(f"User {user} has no delegation token{f' {key}' if key is not None else ''}, and got none for others")
+    return number
+
+
+def is_there(metastore: Metastore, key: str) -> bool:
+    """Tell whether a token that let somebody in was neither cancelled nor removed after its end."""
+    return metastore.database.read(lambda session: delegation_tokens.is_there(session, key))
+
+
+def find_valid(metastore: Metastore, identifier: bytes) -> ValidToken:
+    """Return the token of an identifier. MetaError for one that is not there, was cancelled or has expired."""
+    stored = metastore.database.read(lambda session: delegation_tokens.find(session, identifier))
+    if stored is None:
+        raise MetaError(f"The delegation token{_described(identifier)} is not there: it was cancelled or has expired; get a new one")
+    if stored.valid_until < now_ms():
+        raise MetaError(
+            f"The delegation token{_described(identifier)} has expired: let its renewer {stored.renewer} renew it, or get a new one"
+        )
+    login = Login(stored.owner, MECHANISM, real_user=stored.real_user or None, token=delegation_tokens.key_of(identifier))
+    return ValidToken(stored.password, login)
+
+
+def delete_expired(metastore: Metastore, _: int | None = None) -> int:
+    """Remove the tokens that nobody can renew any more, and return how many: the periodic job."""
+    database, count = metastore.database, 0
+    while keys := database.read(lambda session: delegation_tokens.expired(session, now_ms(), _BATCH)):
+        database.write(lambda session, keys=keys: delegation_tokens.delete_many(session, keys))  # type: ignore[misc]  # bound now
+        count += len(keys)
+    return count
+
+
+def _proved(call: Call, does: str) -> Login:
+    login = call.client.login
+    if login is None:
+        raise MetaError(f"Nobody {does} delegation tokens without a login: this connection has none; connect with one, such as Kerberos")
+    if login.mechanism == MECHANISM:
+        raise MetaError(f"Nobody {does} delegation tokens by a login with one: log in by Kerberos or a password")
+    return login
+
+
+def _read(text: str | None) -> DelegationToken:
+    try:
+        return read_token(text or "")
+    except InvalidInput as error:
+        raise MetaError(error.message) from error
+
+
+def _described(identifier: bytes) -> str:
+    try:
+        return f" of {read_identifier(identifier).owner[:_LONGEST_NAME]}"
+    except InvalidInput:
+        return ""
+
+
+@lru_cache(maxsize=8)
+def _rules(principal: str, text: str) -> NameRules:
+    return NameRules(text, parse_principal(principal).realm or "")
+
+
+def _short_name(config: Config, name: str) -> str:
+    """Return the short name of a principal, where there is Kerberos; else the name as it is. MetaError."""
+    if config.kerberos_principal is None or not {"/", "@"} & set(name):
+        return name
+    try:
+        return _rules(config.kerberos_principal, config.kerberos_name_rules).short_name(name)
+    except InvalidInput as error:
+        raise MetaError(error.message) from error
+
+
+def _own_name(config: Config) -> str:
+    """Return the short name of the server itself, "" if it has none."""
+    try:
+        return _short_name(config, config.kerberos_principal or "")
+    except MetaError:
+        return ""

@@ -1,0 +1,166 @@
+"""What a call carries: the server's parts and the client that speaks. This module never does anything itself."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from metastore.listeners.events import ClientInfo
+from metastore.service.call.hints import Hints
+from metastore.service.call.identity import Login
+from metastore.service.call.releases import ReleaseTraces
+from metastore.warehouse.trash import own_user
+
+if TYPE_CHECKING:
+    from metastore.config import Config
+    from metastore.listeners import Listeners
+    from metastore.service.authorizer import Authorizer
+    from metastore.store.database import Database
+    from metastore.store.replica import Replica
+    from metastore.warehouse import Journal, Warehouse
+
+
+FROM_REPLICA = frozenset(
+    """get_all_databases get_all_functions get_all_table_constraints get_all_tables get_check_constraints get_database get_database_req
+    get_databases get_databases_req get_default_constraints get_fields get_fields_req get_fields_with_environment_context get_foreign_keys
+    get_function get_functions get_functions_req get_not_null_constraints get_num_partitions_by_filter get_part_specs_by_filter
+    get_partition get_partition_by_name get_partition_column_statistics get_partition_names get_partition_names_ps
+    get_partition_names_ps_req get_partition_names_req get_partition_req get_partition_values get_partition_with_auth get_partitions
+    get_partitions_by_expr get_partitions_by_filter get_partitions_by_filter_req get_partitions_by_names get_partitions_by_names_req
+    get_partitions_ps get_partitions_ps_with_auth get_partitions_ps_with_auth_req get_partitions_pspec get_partitions_req
+    get_partitions_spec_by_expr get_partitions_statistics_req get_partitions_with_auth get_partitions_with_specs get_primary_keys get_schema
+    get_schema_req get_schema_with_environment_context get_table get_table_column_statistics get_table_meta get_table_names_by_filter
+    get_table_objects_by_name get_table_objects_by_name_req get_table_req get_table_statistics_req get_tables get_tables_by_type
+    get_tables_ext get_unique_constraints fetch_partition_names_req""".split()  # noqa: SIM905
+)
+"""Methods that read the catalog, and nothing of transactions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metastore:
+    """The parts of one running server; made by `metastore.app`, one in each worker process."""
+
+    config: Config
+    database: Database
+    warehouse: Warehouse
+    listeners: Listeners
+    journal: Journal | None = None
+    """Where directories being made are noted; None in tests that kill nothing."""
+    authorizer: Authorizer | None = None
+    """Who decides what callers may do; None if everybody may do everything."""
+    replica: Replica | None = None
+    """From where reads of the catalog may be answered."""
+
+
+@dataclass(slots=True)
+class Client:
+    """One connection's client: where it comes from and whom its calls act for."""
+
+    address: str
+    user: str | None = None
+    """Who is asked for: by the login, else whoever `set_ugi` says."""
+    groups: list[str] = field(default_factory=list)
+    login: Login | None = None
+    """What the client proved; None if it is let in without a login."""
+    release: ReleaseTraces = field(default_factory=ReleaseTraces)
+    """What its calls told of its release."""
+    config: Config | None = None
+    """The settings that hold for this connection alone (`setMetaConf`), None while they are the server's."""
+    traceparent: str = ""
+    """The trace to which the next call belongs, as the header of that name tells it; "" if none does."""
+    calls: int = 0
+    last_method: str = ""
+    last_call: float = 0.0
+    """How many calls were answered, the method of the last one and when that ended, by `time.perf_counter`."""
+    running: str = ""
+    running_since: float = 0.0
+    """The method that runs now, "" if none does, and when that began, by `time.perf_counter`."""
+    reads_primary_until: float = 0.0
+    """By `time.monotonic`: after a change of its own a client does not read from a replica before that is surely there."""
+    hints: Hints = field(default_factory=Hints)
+    """What the client asked for in transactions (see `service.fast_paths`)."""
+
+    @property
+    def mechanism(self) -> str:
+        """How the client logged in, "" if it did not."""
+        return "" if self.login is None else self.login.mechanism
+
+    @property
+    def real_user(self) -> str | None:
+        """Who logged in, where the calls act for somebody else."""
+        if self.login is None:
+            return None
+        return self.login.real_user or (self.login.user if self.login.user != self.user else None)
+
+
+@dataclass(slots=True)
+class Call:
+    """One request: the method's name on the wire, its client, and the server that answers."""
+
+    metastore: Metastore
+    client: Client
+    method: str
+    refused: bool = False
+    """Whether the caller lacks a privilege, or named what it may not see."""
+    chosen: Database | None = None
+    """The database that the call reads from, once that is known."""
+
+    @property
+    def config(self) -> Config:
+        """The server's settings, with those that the connection has of its own."""
+        return self.client.config or self.metastore.config
+
+    @property
+    def database(self) -> Database:
+        """The relational database: a replica for what only reads the catalog, if there is one that is near enough."""
+        if self.chosen is None:
+            self.chosen = self._choose()
+        return self.chosen
+
+    def _choose(self) -> Database:
+        replica = self.metastore.replica
+        if (
+            replica is None
+            or self.method not in FROM_REPLICA
+            or not replica.is_fresh
+            or time.monotonic() < self.client.reads_primary_until
+        ):  # fmt: skip
+            return self.metastore.database
+        return replica.database
+
+    def note_change(self) -> None:
+        """Note that the call may have changed something, which its client will want to see."""
+        if self.metastore.replica is not None:
+            self.client.reads_primary_until = time.monotonic() + self.metastore.replica.staleness
+
+    @property
+    def warehouse(self) -> Warehouse:
+        """The file systems."""
+        return self.metastore.warehouse
+
+    @property
+    def listeners(self) -> Listeners:
+        """The hooks."""
+        return self.metastore.listeners
+
+    @property
+    def caller(self) -> str:
+        """Who owns what the call makes without an owner: its client's user, else the server's own."""
+        return self.client.user or own_user()
+
+    @property
+    def takes_special_characters(self) -> bool:
+        """Whether names may hold more than letters, digits and `_`: as the setting says, but 3's client can not cope with them."""
+        return self.config.special_characters_in_table_names and not self.client.release.is_3
+
+    @property
+    def may_tell_of_others(self) -> bool:
+        """Whether errors may name objects that the request does not: not where its client may not know of all of them."""
+        return self.metastore.authorizer is None
+
+    @property
+    def info(self) -> ClientInfo:
+        """What listeners see of the client."""
+        client = self.client
+        return ClientInfo(client.address, client.user, tuple(client.groups), self.method, client.mechanism, client.real_user)

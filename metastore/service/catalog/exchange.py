@@ -1,0 +1,181 @@
+"""Move partitions from one table to another, their directories with them. Source: Hive's HMSHandler.exchange_partitions.
+
+Each partition's directory moves by itself, so a target that has other partitions below the same leading keys is no hindrance, and all go
+back when one can not move. Column statistics follow, since the data is the same; privileges, which were granted on another table, do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+
+import orjson
+
+from metastore.errors import MetaError, NoSuchObject
+from metastore.idl import FieldSchema, Partition, Table
+from metastore.listeners.events import AddPartitions, DropPartitions
+from metastore.rules.partition_names import partial_values
+from metastore.rules.table_kinds import VIEWS, is_transactional
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog.partitions.drop_partitions import remove_empty_parents
+from metastore.service.catalog.tables.tables import find_table
+from metastore.service.changes.change import change
+from metastore.service.changes.occupants import occupants, told
+from metastore.service.transactions.replication import is_source
+from metastore.store import databases, partitions, tables
+from metastore.store.database import Session
+from metastore.warehouse.locations import is_absolute, join, same_place
+
+Moves = list[tuple[str, str]]
+
+
+def exchange_partitions(call: Call, spec: Mapping[str, str], source: TableName, target: TableName) -> list[Partition]:
+    """Move the partitions that a spec (key -> value) selects; return them as they are in the target, ascending by name.
+
+    The spec gives values to leading keys; names that are no keys are passed over. MetaError when it selects nothing, when the tables'
+    columns or keys differ, when the target has one of the partitions or something lies at its place, and when a partition does not lie at
+    its default place. Then nothing has changed.
+    """
+    if source.catalog != target.catalog:
+        raise MetaError("You cannot move a partition across catalogs")
+    new_table, old_table = _table(call, target, "destination"), _table(call, source, "source")
+    prefix, matches = selected(call, spec, old_table)
+    subject: list[str | list[str]] = ["partitions", *target, []]
+    dropping = DropPartitions(client=call.info, table=old_table, partitions=[], delete_data=True)
+    with change(call, AddPartitions(client=call.info, table=new_table, partitions=[]), subject) as current:
+        call.listeners.before(dropping)
+
+        def work(session: Session) -> tuple[Table, list[Partition], Moves]:
+            there, here = _lock(call, session, new_table, old_table)
+            _check_schemas(there, here)
+            _check_databases(session, source, target)
+            assert here.id is not None
+            assert there.id is not None
+            names = [name for name, found in partitions.names_with_prefix(session, here.id, prefix) if matches(orjson.loads(found))]
+            found = partitions.lock_named(call.database, session, here, names) if names else []
+            if not found:
+                raise MetaError(f"No partition is found with the values {dict(spec)} for the table {source}")
+            subject[-1] = names = [name for _, name, _ in found]
+            if taken := partitions.existing(session, there.id, names):
+                raise MetaError(f"The partition {min(taken)} already exists in the table {target}")
+            moved = [(key, name, _moved(there, name, partition)) for key, name, partition in found]
+            exchanged = [(name, old, new) for (_, name, old), (_, _, new) in zip(found, moved, strict=True)]
+            moves = _moves(call, here, exchanged)
+            _check_alone(call, session, here, exchanged)
+            partitions.hand_over(session, here, there, moved)
+            current.move_directories(moves)
+            added = [partition for _, _, partition in moved]
+            current.event = AddPartitions(client=call.info, table=there, partitions=added)
+            current.further = [
+                DropPartitions(client=call.info, table=here, partitions=[partition for _, _, partition in found], delete_data=True)
+            ]
+            return here, added, moves
+
+        here, added, moves = current.write(work)
+    remove_empty_parents(call, here, [place for place, _ in moves])
+    return added
+
+
+def _table(call: Call, name: TableName, what: str) -> Table:
+    try:
+        return find_table(call, name)
+    except NoSuchObject as error:
+        raise MetaError(f"The {what} table {name} not found") from error
+
+
+def selected(call: Call, spec: Mapping[str, str], table: Table) -> tuple[str, Callable[[Sequence[str]], bool]]:
+    """Return how names of the partitions begin that a spec selects, and what tells them by their values. MetaError."""
+    return partial_values([key.name for key in table.partitionKeys], _values(spec, table), call.config.default_partition_name)
+
+
+def _values(spec: Mapping[str, str], table: Table) -> list[str]:
+    """Return the values that a spec gives to a table's leading keys. MetaError when it gives none, or leaves one out in between."""
+    given = {key.lower(): value for key, value in spec.items() if value}
+    keys = [key.name for key in table.partitionKeys]
+    values = [given[key] for key in keys if key in given]
+    if not values or any(key not in given for key in keys[: len(values)]):
+        raise MetaError(
+            f"The partition spec {dict(spec)} gives no values to the leading partition keys of {table.dbName}.{table.tableName}, "
+            f"which are {', '.join(keys) or 'none'}: name the first, or the first ones, of them"
+        )
+    return values
+
+
+def _lock(call: Call, session: Session, target: Table, source: Table) -> tuple[Table, Table]:
+    """Hold both tables, in the order of their names as every exchange does; return (target, source) as they are now."""
+    held: dict[int | None, Table] = {}
+    for table in sorted((target, source), key=lambda table: (table.dbName, table.tableName)):
+        found = tables.locked(call.database, session, table, tables.lock_known(session, table))
+        if found is None:
+            raise MetaError(f"The table {table.dbName}.{table.tableName} was dropped meanwhile")
+        held[table.id] = found
+    return held[target.id], held[source.id]
+
+
+def _check_schemas(target: Table, source: Table) -> None:
+    for table in (target, source):
+        if table.sd is None or table.tableType in VIEWS:
+            raise MetaError(f"{table.dbName}.{table.tableName} is a view: it has no partitions whose data could be exchanged")
+        if is_transactional(table):
+            raise MetaError(
+                f"{table.dbName}.{table.tableName} is transactional: the write ids of its files mean nothing in another table; "
+                "insert the rows there instead"
+            )
+    if not _same(source.sd.cols, target.sd.cols) or not _same(source.partitionKeys, target.partitionKeys):
+        raise MetaError("The tables have different schemas. Their partitions cannot be exchanged.")
+
+
+def _same(some: Sequence[FieldSchema], other: Sequence[FieldSchema]) -> bool:
+    return [(field.name, field.type) for field in some] == [(field.name, field.type) for field in other]
+
+
+def _check_databases(session: Session, source: TableName, target: TableName) -> None:
+    """Refuse to move data out of or into a database that is being replicated, unless both tables are in it."""
+    if source.database == target.database:
+        return
+    for name in (source, target):
+        database = databases.find(session, name.catalog, name.database)
+        if database is not None and is_source(database):
+            raise MetaError(f"Exchange partition not allowed for {source} Dest db : {target.database}: {name.database} is being replicated")
+
+
+def _moved(target: Table, name: str, partition: Partition) -> Partition:
+    """Return a partition as it will be in the target."""
+    new = copy(partition)
+    new.dbName, new.tableName = target.dbName, target.tableName
+    if partition.sd is not None:
+        new.sd = copy(partition.sd)
+        new.sd.location = join(target.sd.location, name)
+    return new
+
+
+def _check_alone(call: Call, session: Session, table: Table, exchanged: Sequence[tuple[str, Partition, Partition]]) -> None:
+    """Refuse to move a directory at or in which others lie. MetaError."""
+    names = {name for name, _, _ in exchanged}
+    found = occupants(session, [old.sd.location for _, old, _ in exchanged], below=table.sd.location, own=(table.id, names))
+    for each in found:
+        if each.table_id != table.id or each.partition not in names:
+            raise MetaError(f"The directory {each.location} is that of {told(call, table, [each])} too: no partition can move away with it")
+
+
+def _moves(call: Call, table: Table, exchanged: Sequence[tuple[str, Partition, Partition]]) -> Moves:
+    """Return which directories go where. MetaError when one is missing or does not lie at its default place."""
+    warehouse = call.warehouse
+    for name, old, _ in exchanged:
+        place = old.sd.location if old.sd is not None else None
+        if not place or not is_absolute(place) or not same_place(place, join(table.sd.location, name)):
+            raise MetaError(
+                f"The partition {name} of {table.dbName}.{table.tableName} lies at {place}, not at its default place: "
+                "move its data there or drop it and add it to the other table"
+            )
+
+    def one(each: tuple[str, Partition, Partition]) -> tuple[str, str] | None:
+        name, old, new = each
+        if warehouse.missing(old.sd.location):
+            raise MetaError(f"The directory {old.sd.location} of the partition {name} does not exist")
+        if warehouse.exists(new.sd.location):
+            raise MetaError(f"The directory {new.sd.location} exists already: no partition can move there")
+        return (old.sd.location, new.sd.location) if warehouse.is_directory(old.sd.location) else None
+
+    return [move for move in warehouse.each(one, exchanged, table.sd.location) if move is not None]

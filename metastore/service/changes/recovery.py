@@ -1,0 +1,124 @@
+"""Take back what a killed process made: empty directories, and moves, that no row knows of; settle what it was deleting.
+
+Recovery goes by what the rows say, not by what the process wanted: a call that was committed keeps all, one that was not keeps nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import structlog
+
+from metastore.errors import MetastoreError
+from metastore.places import place_of
+from metastore.service.changes import deletion
+from metastore.service.changes.occupants import occupants
+from metastore.store import places
+from metastore.store.database import Session
+from metastore.warehouse import DELETION, asking_first
+
+if TYPE_CHECKING:
+    from metastore.service.call.context import Metastore
+
+log = structlog.get_logger()
+
+PATIENCE = 10.0
+"""Seconds for which a start waits for processes that are being killed, and for what they left to be taken back."""
+LONGEST_PAUSE = 30.0
+"""Seconds between two tries to take back what a failed commit made."""
+
+
+def recover(metastore: Metastore) -> int:
+    """Take back what the dead processes of this server left in its journal; return how many directories were removed or moved back.
+
+    What can not be looked at now, because the database or a file system does not answer, stays in the journal for the next time.
+    """
+    return _recover(metastore, 0.0)[0]
+
+
+def _recover(metastore: Metastore, patience: float) -> tuple[int, bool]:
+    """Return how many directories were removed or moved back, and whether nothing is left to do.
+
+    For processes that are being killed it waits `patience` seconds.
+    """
+    count = 0
+    if metastore.journal is None:
+        return count, True
+    with closing(metastore.journal.abandoned(patience)) as entries:
+        try:
+            for entry in entries:
+                if entry.subject[:1] == (DELETION,):
+                    deletion.recover(metastore, entry)
+                    log.warning("settled what a killed process was deleting", moves=entry.moves, directories=entry.directories)
+                else:
+                    found = take_back(metastore, entry.subject, entry.directories, entry.moves)
+                    count += found
+                    log.warning("took back what a killed process had begun", subject=entry.subject, directories=found)
+        except MetastoreError:
+            log.exception("what a killed process had begun could not be taken back; it is tried again")
+            return count, False
+    return count, True
+
+
+def recover_before_serving(metastore: Metastore) -> None:
+    """Take back what a killed server left, before a new one answers; what can not be taken back within a while is left to its workers."""
+    until = time.monotonic() + PATIENCE
+    while not _recover(metastore, PATIENCE)[1] and time.monotonic() < until:
+        time.sleep(1.0)
+
+
+def settle_later(work: Callable[[], None]) -> None:
+    """Try something in the background until it raises no MetastoreError any more, or the process ends."""
+
+    def loop() -> None:
+        pause = 1.0
+        while True:
+            time.sleep(pause)
+            try:
+                work()
+            except MetastoreError as error:
+                log.warning("directories of a failed commit could not be taken back yet", error=error.message)
+                pause = min(2 * pause, LONGEST_PAUSE)
+            else:
+                return
+
+    threading.Thread(target=loop, name="settle", daemon=True).start()
+
+
+def take_back(
+    metastore: Metastore, subject: Sequence[str | list[str]], directories: Sequence[str], moves: Sequence[tuple[str, str]] = ()
+) -> int:
+    """Remove those of the directories that are empty and at which no row lies, and move back what rows still have at its old place.
+
+    The rows are read while nobody else can be making the object of `subject`. Returns how many directories changed; MetaError.
+    """
+    warehouse = metastore.warehouse
+
+    def work(session: Session) -> int:
+        places.claim(session, subject)
+        used = {each.place for each in occupants(session, [*directories, *(place for move in moves for place in move)])}
+        count = 0
+        for source, target in reversed(moves):
+            if place_of(target) in used or not warehouse.exists(target):
+                continue
+            if not warehouse.exists(source) and place_of(source) in used:
+                warehouse.rename(target, source)
+                count += 1
+            elif warehouse.is_empty(target):
+                count += _removed(metastore, target)
+        for place in sorted(directories, key=len, reverse=True):
+            if place_of(place) not in used:
+                count += _removed(metastore, place)
+        return count
+
+    return asking_first(lambda: metastore.database.write(work))
+
+
+def _removed(metastore: Metastore, place: str) -> bool:
+    was_there = metastore.warehouse.is_directory(place)
+    metastore.warehouse.remove_if_empty(place)
+    return was_there and not metastore.warehouse.is_directory(place)

@@ -1,0 +1,279 @@
+"""What compaction workers ask and say: which entry is theirs, in which transaction they work, how it ended, what they measured.
+
+Every change of a state is one conditional update, so that of two workers or servers one wins (`rules.compactions.FOLLOWS`). Sources:
+Hive 4's NextCompactionFunction and CompactionTxnHandler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from metastore.errors import InvalidOperation, MetaError, NoSuchTransaction, TransactionAborted
+from metastore.idl import (
+    CompactionInfoStruct,
+    CompactionMetricsDataRequest,
+    CompactionMetricsDataStruct,
+    CompactionMetricsMetricType,
+)
+from metastore.rules.compactions import (
+    ABORT_CLEANUP,
+    DID_NOT_INITIATE,
+    FAILED,
+    FOLLOWS,
+    INITIATED,
+    METRICS,
+    MINOR,
+    READY,
+    REFUSED,
+    STATE_TEXTS,
+    SUCCEEDED,
+    TYPE_NUMBERS,
+    TYPES,
+    WORKING,
+)
+from metastore.rules.names import with_catalog
+from metastore.rules.transactions import COMPACTION
+from metastore.service.call.clock import now_ms
+from metastore.service.call.context import Call, Metastore
+from metastore.service.compaction.compactions import object_of
+from metastore.store import compaction_sources, compactions, components, statistics, tables, transactions
+from metastore.store import partitions as partition_rows
+from metastore.store.compactions import Clock, CompactedObject, QueueEntry
+from metastore.store.database import Session
+from metastore.store.transactions import ABORTED as TRANSACTION_ABORTED
+from metastore.store.transactions import COMPONENTS
+from metastore.store.transactions import OPEN as TRANSACTION_OPEN
+
+
+def find_next(call: Call, worker: str | None, version: str | None = None, pool: str | None = None) -> CompactionInfoStruct | None:
+    """Give a worker the entry that has waited longest: of its pool, or without one of those that name none or have waited too long."""
+    pool = (pool or "").strip() or None
+    before = now_ms() - int(call.config.compactor_pool_timeout * 1000)
+
+    def work(session: Session) -> QueueEntry | None:
+        entry = compactions.lock_next(session, INITIATED, pool, before)
+        if entry is None:
+            return None
+        now = now_ms()
+        compactions.update(
+            session,
+            [entry.id],
+            [INITIATED],
+            state=WORKING,
+            worker=worker,
+            worker_version=version,
+            started_ms=now,
+            heartbeat_ms=now,
+        )
+        return entry._replace(state=WORKING, worker=worker, worker_version=version, started=now)
+
+    if not call.database.read(lambda session: compactions.peek(session, INITIATED, pool, before)):
+        return None
+    found = call.database.write(work)
+    return None if found is None else _struct(call, found)
+
+
+def _struct(call: Call, entry: QueueEntry) -> CompactionInfoStruct:
+    return CompactionInfoStruct(
+        id=entry.id,
+        dbname=with_catalog(entry.catalog, entry.database, call.config.default_catalog),
+        tablename=entry.table,
+        partitionname=entry.partition,
+        type=TYPE_NUMBERS[entry.type],
+        runas=entry.run_as,
+        properties=entry.properties,
+        toomanyaborts=False,
+        hasoldabort=False,
+        state=entry.state,
+        workerId=entry.worker,
+        start=entry.started or 0,
+        highestWriteId=entry.highest_write_id or 0,
+        errorMessage=entry.error,
+        enqueueTime=entry.enqueued,
+        retryRetention=0,
+        poolname=entry.pool,
+        numberOfBuckets=entry.buckets or 0,
+        orderByClause=entry.order_by,
+    )
+
+
+def _locked(session: Session, info: CompactionInfoStruct, states: Sequence[str], doing: str) -> QueueEntry:
+    """Lock the entry that a worker speaks of. MetaError when it is not in one of the states, or another worker's by now."""
+    entry = compactions.lock(session, info.id or 0)
+    if entry is None:
+        raise MetaError(f"No compaction with id {info.id}: it can not be {doing}; ask for other work")
+    if entry.state not in states:
+        raise MetaError(f"Compaction {entry.id} of {entry.object} is {STATE_TEXTS[entry.state]}: it can not be {doing}; ask for other work")
+    if entry.state == WORKING and info.workerId is not None and info.workerId != entry.worker:
+        raise MetaError(
+            f"Compaction {entry.id} of {entry.object} is worked on by {entry.worker}: it can not be {doing} by {info.workerId}, "
+            "which was not heard of for too long; ask for other work"
+        )
+    return entry
+
+
+def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> None:
+    """Note which transaction a worker compacts in and up to which write id.
+
+    The transaction counts as one that writes to the object: what it leaves when it is aborted is cleaned up. MetaError for an entry
+    that is not the worker's (any more), NoSuchTransaction, TransactionAborted.
+    """
+
+    def work(session: Session) -> None:
+        found = transactions.lock(session, transaction)()
+        if found is not None and found.state == TRANSACTION_ABORTED:
+            raise TransactionAborted(f"Transaction txnid:{transaction} was aborted: compaction {info.id} can not go on in it")
+        if found is None or found.state != TRANSACTION_OPEN:
+            raise NoSuchTransaction(f"No such transaction txnid:{transaction}: open one for compaction {info.id}")
+        entry = _locked(session, info, [WORKING], "worked on")
+        compactions.update(
+            session,
+            [entry.id],
+            [WORKING],
+            highest_write_id=info.highestWriteId,
+            run_as=info.runas or entry.run_as,
+            transaction_id=transaction,
+            heartbeat_ms=now_ms(),
+        )
+        transactions.add_holds_of_many(session, [transaction], COMPONENTS)
+        components.insert(session, [(transaction, (*entry.object, COMPACTION, info.highestWriteId))])
+
+    call.database.write(work)
+
+
+def set_job(call: Call, key: int, job: str | None) -> None:
+    """Note the job that does a compaction. MetaError when no worker has it."""
+    if not call.database.write(lambda session: compactions.update(session, [key], [WORKING], hadoop_job=job, heartbeat_ms=now_ms())):
+        raise MetaError(f"Compaction {key} is not worked on: job {job} was not noted")
+
+
+def mark_compacted(call: Call, info: CompactionInfoStruct) -> None:
+    """Note that a worker has finished. Its files count once its transaction commits; the cleaner waits for older readers. MetaError."""
+
+    def work(session: Session) -> None:
+        entry = _locked(session, info, FOLLOWS[READY], "marked as compacted")
+        now = now_ms()
+        date = following_transaction(entry, compactions.clock(session, entry.transaction))
+        compactions.update(
+            session,
+            [entry.id],
+            FOLLOWS[READY],
+            state=READY,
+            worker=None,
+            next_transaction_id=date,
+            committed_ms=None if date is None else now,
+            highest_write_id=entry.highest_write_id if entry.highest_write_id is not None else info.highestWriteId,
+        )
+
+    call.database.write(work)
+
+
+def following_transaction(entry: QueueEntry, clock: Clock) -> int | None:
+    """Return the first transaction id that is sure to see what an entry's worker made; None as long as its transaction is open."""
+    if entry.transaction is not None and clock.state == TRANSACTION_OPEN:
+        return None
+    return (clock.last if clock.commit_id is None else clock.commit_id) + 1
+
+
+def mark_cleaned(call: Call, info: CompactionInfoStruct) -> None:
+    """Note that a cleaner has deleted what a compaction made useless, and forget the writes that it reached. MetaError."""
+
+    def work(session: Session) -> None:
+        entry = _locked(session, info, FOLLOWS[SUCCEEDED], "marked as cleaned")
+        succeed(session, entry, info.highestWriteId or entry.highest_write_id)
+
+    call.database.write(work)
+
+
+def succeed(session: Session, entry: QueueEntry, highest: int | None, kept: Iterable[int] = ()) -> bool:
+    """End an entry well and forget the writes up to `highest`, but aborted ones with the write ids `kept`; tell whether it was there."""
+    changed = compactions.update(
+        session,
+        [entry.id],
+        FOLLOWS[SUCCEEDED],
+        state=SUCCEEDED,
+        ended_ms=now_ms(),
+        retry_after_ms=None,
+        error=None,
+    )
+    if changed:
+        compactions.delete_of_object(session, entry.object, ABORT_CLEANUP, [READY])
+        if highest is not None:
+            compaction_sources.delete(session, entry.object, highest, sorted(kept))
+    return changed > 0
+
+
+def mark_failed(call: Call, info: CompactionInfoStruct) -> None:
+    """Note that a compaction failed, or for one without id that it could not even be queued. MetaError when it is not pending."""
+    if info.id:
+        _end(call, info, FAILED, "marked as failed")
+    else:
+        where = object_of(call, info.dbname, info.tablename, info.partitionname)
+        did_not_initiate(call.metastore, where, TYPES.get(info.type, MINOR), info.errorMessage)
+
+
+def mark_refused(call: Call, info: CompactionInfoStruct) -> None:
+    """Note that a worker refused a compaction, as there was nothing to do. MetaError when it is not pending."""
+    _end(call, info, REFUSED, "refused")
+
+
+def _end(call: Call, info: CompactionInfoStruct, state: str, doing: str) -> None:
+    def work(session: Session) -> None:
+        entry = _locked(session, info, FOLLOWS[state], doing)
+        compactions.update(session, [entry.id], FOLLOWS[state], state=state, ended_ms=now_ms(), error=info.errorMessage)
+
+    call.database.write(work)
+
+
+def did_not_initiate(metastore: Metastore, where: CompactedObject, kind: str, error: str | None) -> None:
+    """Note in the history that a compaction could not be queued, and why."""
+    now = now_ms()
+    values = {"enqueued_ms": now, "started_ms": now, "ended_ms": now, "error": error}
+    metastore.database.write(lambda session: compactions.insert(session, where, kind, DID_NOT_INITIATE, values))
+
+
+def columns_with_statistics(call: Call, info: CompactionInfoStruct) -> list[str]:
+    """Return the columns of which a table or partition has statistics, so that a worker may gather them again."""
+    where = object_of(call, info.dbname, info.tablename, info.partitionname)
+
+    def work(session: Session) -> list[str]:
+        table = tables.find(call.database, session, *where[:3])
+        if table is None or table.id is None:
+            return []
+        if where.partition is None:
+            return sorted(statistics.of_table(session, table.id, "hive"))
+        if not partition_rows.existing(session, table.id, [where.partition]):
+            return []
+        return sorted(statistics.of_partitions(session, table.id, [where.partition], "hive").get(where.partition, ()))
+
+    return call.database.read(work)
+
+
+def update_metrics(call: Call, data: CompactionMetricsDataStruct) -> bool:
+    """Store a metric of a worker that reaches its threshold, remove one that does not; tell whether nobody else changed it meanwhile."""
+    key = _metric(call, data.dbname, data.tblname, data.partitionname, data.type)
+    value, threshold = data.metricvalue or 0, data.threshold or 0
+
+    def work(session: Session) -> bool:
+        version = compaction_sources.metric_version(session, key)
+        if value < threshold:
+            return version is None or compaction_sources.delete_metric(session, key)
+        if version is None:
+            compaction_sources.insert_metric(session, key, value, threshold)
+            return True
+        return compaction_sources.update_metric(session, key, version, value, threshold)
+
+    return call.database.write(work)
+
+
+def remove_metrics(call: Call, request: CompactionMetricsDataRequest) -> None:
+    """Remove a metric if it is there."""
+    key = _metric(call, request.dbName, request.tblName, request.partitionName, request.type)
+    call.database.write(lambda session: compaction_sources.delete_metric(session, key))
+
+
+def _metric(call: Call, database: str | None, table: str | None, partition: str | None, kind: int | None) -> tuple[str, str, str, str]:
+    where = object_of(call, database, table, partition)
+    if kind not in METRICS:
+        raise InvalidOperation(f"Unexpected metric type {kind}: use one of {', '.join(CompactionMetricsMetricType._NAMES_TO_VALUES)}")  # noqa: SLF001
+    return where.database, where.table, where.partition or "", CompactionMetricsMetricType._VALUES_TO_NAMES[kind]  # noqa: SLF001
