@@ -30,8 +30,8 @@ from thriftpy2.thrift import TMessageType  # noqa: E402
 
 from metastore import idl  # noqa: E402
 from metastore.client import Client, connect  # noqa: E402
-from metastore.store.database import Database  # noqa: E402
-from metastore.store.schema import partitions, tables  # noqa: E402
+from metastore.store.core.database import Database  # noqa: E402
+from metastore.store.schema.model import partitions, tables  # noqa: E402
 from metastore.wire.protocol import Dialect, write_message  # noqa: E402
 from tests.support.servers import Server, serving  # noqa: E402
 

@@ -53,7 +53,7 @@ from metastore.idl import (  # noqa: E402
     UnlockRequest,
 )
 from metastore.rules.snapshots import format_transactions, of_reply  # noqa: E402
-from metastore.store.database import Database  # noqa: E402
+from metastore.store.core.database import Database  # noqa: E402
 from metastore.wire.protocol import Dialect, decode, write_message  # noqa: E402
 from metastore.wire.settings import WireSettings  # noqa: E402
 from tests.support.servers import serving  # noqa: E402

@@ -20,9 +20,9 @@ from metastore.service.authorization.loading import load as load_authorizer
 from metastore.service.call.context import Metastore
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.service.changes.recovery import recover, recover_before_serving
-from metastore.store import migrate
-from metastore.store.database import Database
-from metastore.store.replica import Replica
+from metastore.store.core import migrate
+from metastore.store.core.database import Database
+from metastore.store.core.replica import Replica
 from metastore.warehouse import Journal, Warehouse
 from metastore.wire import audit, codec
 from metastore.wire.auth import authenticator

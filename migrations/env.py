@@ -1,4 +1,4 @@
-"""Run the migrations on the connection that `metastore.store.migrate` hands over.
+"""Run the migrations on the connection that `metastore.store.core.migrate` hands over.
 
 MariaDB and MySQL commit with each change of the schema, so they keep what a migration did before it broke off. There each operation is
 done only where its effect is not there yet, and a migration is run again from its beginning. What a migration does to rows has to come to
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from alembic import context
 from alembic.ddl.mysql import MySQLImpl
 
-from metastore.store.all_tables import metadata
+from metastore.store.core.all_tables import metadata
 
 
 class Repeatable(MySQLImpl):

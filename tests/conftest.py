@@ -15,7 +15,7 @@ import fsspec
 import pytest
 from hypothesis import HealthCheck, settings
 
-from metastore.store.database import Database
+from metastore.store.core.database import Database
 from tests.support import databases
 
 if TYPE_CHECKING:

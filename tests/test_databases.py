@@ -14,11 +14,12 @@ from alembic.migration import MigrationContext
 from sqlalchemy.engine import make_url
 
 from metastore.errors import MetaError
-from metastore.store import migrate, transactions, write_ids
-from metastore.store.all_tables import metadata
-from metastore.store.database import Database, Session
+from metastore.store.core import migrate
+from metastore.store.core.all_tables import metadata
+from metastore.store.core.database import Database, Session
 from metastore.store.drivers import mysql
-from metastore.store.write_ids import Range, TableKey
+from metastore.store.transactions import transactions, write_ids
+from metastore.store.transactions.write_ids import Range, TableKey
 from tests.support import databases
 
 CHANGES_ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE)")

@@ -17,7 +17,7 @@ def upgrade(
     db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None, as_json: AsJson = False
 ) -> None:
     """Make the schema, or bring it to this version's revision. A server does the same when it starts."""
-    from metastore.store import migrate
+    from metastore.store.core import migrate
 
     with opened(db, config, hive_site, assignments, current=False) as database:
         with steps("upgrade", migrate.missing(database)) as step:
@@ -32,7 +32,7 @@ def current(
     db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None, as_json: AsJson = False
 ) -> None:
     """Print the schema's revision; the exit status is 1 if it is not this version's."""
-    from metastore.store import migrate
+    from metastore.store.core import migrate
 
     with opened(db, config, hive_site, assignments, current=False) as database:
         found, newest = migrate.current(database), migrate.revisions()[-1]

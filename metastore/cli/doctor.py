@@ -148,9 +148,9 @@ def _not_after(certificate: str, key: str | None) -> float:
 
 def _database(config: Config) -> Iterator[Finding]:
     from metastore.errors import MetastoreError
-    from metastore.store import migrate
-    from metastore.store.database import Database
-    from metastore.store.probe import probe
+    from metastore.store.core import migrate
+    from metastore.store.core.database import Database
+    from metastore.store.core.probe import probe
 
     try:
         database = Database(config.db, pool_size=2)

@@ -15,7 +15,7 @@ from metastore.config import Config, ConfigError, load, without_passwords
 
 if TYPE_CHECKING:
     from metastore.client import Client
-    from metastore.store.database import Database
+    from metastore.store.core.database import Database
 
 Db = Annotated[
     str | None,
@@ -70,8 +70,8 @@ def opened(
     """Open the database of the settings; what it refuses ends the command, and so does another schema where a `current` one is needed."""
     chosen = settings({"db": db}, config, hive_site, assignments)
     from metastore.errors import MetastoreError
-    from metastore.store import migrate
-    from metastore.store.database import Database
+    from metastore.store.core import migrate
+    from metastore.store.core.database import Database
 
     try:
         database = Database(chosen.db, pool_size=1)

@@ -27,7 +27,7 @@ def show(
     assignments: Assignments = None,
 ) -> None:
     """Print whose tokens there are and for how long; those that have ended stay until the server removes them. Times are UTC."""
-    from metastore.store import delegation_tokens
+    from metastore.store.accounts import delegation_tokens
 
     with opened(db, config, hive_site, assignments) as database:
         found = database.read(lambda session: delegation_tokens.of_users(session, user))

@@ -52,7 +52,7 @@ def show(
     as_json: AsJson = False, db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None
 ) -> None:
     """Print who has which passwords and keys."""
-    from metastore.store import credentials
+    from metastore.store.accounts import credentials
 
     with opened(db, config, hive_site, assignments) as database:
         found = database.read(credentials.everybody)

@@ -20,7 +20,7 @@ import structlog
 
 from metastore.errors import MetastoreError
 from metastore.service.call.context import Metastore
-from metastore.store import leases
+from metastore.store.core import leases
 
 log = structlog.get_logger()
 

@@ -35,7 +35,7 @@ class TransactionalListener(Listener):
     """Writes into the same database transaction as the change."""
 
     def within(self, event: Event, session: Any) -> None:
-        """Use `session` (a `metastore.store.database.Session`) only; raise to roll the change back.
+        """Use `session` (a `metastore.store.core.database.Session`) only; raise to roll the change back.
 
         The transaction may be begun again after a conflict, so this may run more than once; only the last run is committed.
         """

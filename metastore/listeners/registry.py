@@ -21,7 +21,7 @@ from metastore.listeners.contract import (
 )
 from metastore.listeners.events import Event, FunctionEnd
 from metastore.listeners.notifications import NotificationLog
-from metastore.store.notifications import LogRow
+from metastore.store.operations.notifications import LogRow
 
 if TYPE_CHECKING:
     from metastore.config import Config

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from metastore.store.authorization import Owner
-from metastore.store.authorization import owner as owner_of
+from metastore.store.authorization.authorization import Owner
+from metastore.store.authorization.authorization import owner as owner_of
 
 __all__ = ["Access", "Authorizer", "Owner", "Who", "owner_of"]
 

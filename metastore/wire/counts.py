@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from metastore.store.figures import LEVELS, TOTALS, Figure
+from metastore.store.core.figures import LEVELS, TOTALS, Figure
 from metastore.wire.browsing import QUERIES
 from metastore.wire.errors import EXCEPTIONS
 from metastore.wire.methods.table import ALL

@@ -13,7 +13,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 import metastore
 from metastore.service.operations.observations import Observation
-from metastore.store.figures import Figure
+from metastore.store.core.figures import Figure
 from metastore.wire import hive_metrics
 from metastore.wire.codec import IMPLEMENTATION
 from metastore.wire.counts import SECONDS, Counts

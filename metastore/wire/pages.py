@@ -14,8 +14,8 @@ from metastore.service.authorizer import ADMINISTER, SERVER, Access, Who
 from metastore.service.call.context import Client, Metastore
 from metastore.service.operations.health import Readiness
 from metastore.service.operations.observations import Observation, Observer
-from metastore.service.transactions.locks import waiting_since
-from metastore.store import migrate
+from metastore.service.transactions.transactions.locks import waiting_since
+from metastore.store.core import migrate
 from metastore.wire.codec import IMPLEMENTATION
 from metastore.wire.console import Console
 from metastore.wire.http_answer import HttpAnswer

@@ -6,8 +6,8 @@ It is made before the workers are forked, so that they share its memory. It neve
 from __future__ import annotations
 
 from metastore.service.operations.watched import ConnectedClient, SlowCall
-from metastore.store import figures
-from metastore.store.database import Database
+from metastore.store.core import figures
+from metastore.store.core.database import Database
 from metastore.wire.clients import Clients
 from metastore.wire.counts import Counts
 from metastore.wire.slow_calls import SlowCalls

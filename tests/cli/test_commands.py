@@ -13,7 +13,7 @@ from metastore import idl
 from metastore.cli import app
 from metastore.client import connect
 from metastore.config import settings
-from metastore.store import migrate
+from metastore.store.core import migrate
 from metastore.wire.codec import IMPLEMENTATION
 from tests.support.servers import COMMAND, ROOT, serving
 

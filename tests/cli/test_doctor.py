@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from metastore.cli import app, doctor
-from metastore.store import migrate
-from metastore.store.database import Database
-from metastore.store.probe import probe
+from metastore.store.core import migrate
+from metastore.store.core.database import Database
+from metastore.store.core.probe import probe
 from tests.support.certificates import Authority
 from tests.support.servers import serving
 

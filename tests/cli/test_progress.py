@@ -7,7 +7,7 @@ import pty
 import subprocess
 from pathlib import Path
 
-from metastore.store import migrate
+from metastore.store.core import migrate
 from tests.support.servers import COMMAND, ROOT, environment
 
 

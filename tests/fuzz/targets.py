@@ -26,7 +26,7 @@ from metastore.rules.delegation_tokens import DelegationToken, Identifier, read_
 from metastore.service.accounts.delegation_tokens import ValidToken
 from metastore.service.call.context import Metastore
 from metastore.service.call.identity import Login
-from metastore.store.database import Database
+from metastore.store.core.database import Database
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.digest_layer import DigestLayer
 from metastore.wire.auth.digest_md5 import DigestMd5Login

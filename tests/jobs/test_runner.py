@@ -14,8 +14,8 @@ from metastore.config import Config
 from metastore.errors import MetaError
 from metastore.jobs import JOBS, Job, Runner
 from metastore.service.call.context import Metastore
-from metastore.store import leases
-from metastore.store.database import Database
+from metastore.store.core import leases
+from metastore.store.core.database import Database
 from tests.support.servers import serving
 from tests.support.statement_counts import counting
 

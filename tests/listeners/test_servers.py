@@ -160,7 +160,7 @@ def test_the_example_of_the_documentation_works(fresh_database_url: str, tmp_pat
             client.add_partitions([partition("3"), partition("2")])
         with pytest.raises(idl.MetaException, match=r"t is kept: unset its property watch\.keep"):
             client.drop_table("default", "t", True)
-    from metastore.store.database import Database as Store
+    from metastore.store.core.database import Database as Store
 
     store = Store(fresh_database_url)
 

@@ -10,14 +10,8 @@ import sqlalchemy as sa
 from metastore.idl import TxnType
 from metastore.service.call.context import Metastore
 from metastore.service.call.names import TableName
-from metastore.store.database import Session
-from metastore.store.schema import (
-    counters,
-    transaction_components,
-    transactions,
-    write_id_counters,
-    write_ids,
-)
+from metastore.store.core.database import Session
+from metastore.store.schema.model import counters, transaction_components, transactions, write_id_counters, write_ids
 
 LAST = sa.select(counters.c.value).where(counters.c.name == "transaction")
 NEXT_WRITE_ID = sa.select(write_id_counters.c.next).where(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from metastore.idl import NotificationEventRequest
 from metastore.service.call.context import Call, Client
 from metastore.service.operations import notifications
-from metastore.store import schema
-from metastore.store.write_ids import TableKey
+from metastore.store.schema import model as schema
+from metastore.store.transactions.write_ids import TableKey
 from tests.support import txns
 
 TABLE = TableKey("hive", "db", "t")

@@ -17,10 +17,10 @@ from metastore.rules.compactions import INITIATED
 from metastore.service.call.context import Call, Metastore
 from metastore.service.call.names import TableName
 from metastore.service.compaction import compaction_workers, compactions
-from metastore.store import compactions as rows
-from metastore.store.compactions import CompactedObject
-from metastore.store.database import Session
-from metastore.store.schema import compactions as queue
+from metastore.store.compaction import compactions as rows
+from metastore.store.compaction.compactions import CompactedObject
+from metastore.store.core.database import Session
+from metastore.store.schema.model import compactions as queue
 from tests.service import acid
 
 MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from metastore.listeners.events import Event
-from metastore.store.database import Database
+from metastore.store.core.database import Database
 from tests.support.databases import execute
 
 Spoil = Callable[[Event, Any], None]

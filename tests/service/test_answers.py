@@ -6,11 +6,11 @@ import pytest
 import sqlalchemy as sa
 
 from metastore.service.call.context import Call
-from metastore.store.database import Session
+from metastore.store.core.database import Session
 from metastore.store.drivers import mysql_connection
 from metastore.store.drivers.contract import FEW, Retry
-from metastore.store.locks import COMPONENT_COLUMNS
-from metastore.store.schema import lock_components, lock_queues, locks
+from metastore.store.schema.model import lock_components, lock_queues, locks
+from metastore.store.transactions.locks import COMPONENT_COLUMNS
 
 Q = lock_queues.c
 NAMES = sa.select(Q.name).order_by(Q.name)

@@ -13,9 +13,10 @@ from metastore.idl import FieldSchema
 from metastore.service.call.context import Call
 from metastore.service.catalog.partitions.partitions import get_partitions
 from metastore.service.catalog.tables.tables import get_table
-from metastore.store import dependents, descriptors, schema
-from metastore.store.caches import Caches, FrozenDict, FrozenList, Region, frozen
-from metastore.store.database import Session
+from metastore.store.catalog import dependents, descriptors
+from metastore.store.core.caches import Caches, FrozenDict, FrozenList, Region, frozen
+from metastore.store.core.database import Session
+from metastore.store.schema import model as schema
 from tests.support.catalog import add_partitions, make_table
 from tests.support.txns import count, rows
 

@@ -8,9 +8,10 @@ import pytest
 
 from metastore.errors import TransactionAborted
 from metastore.service.call.context import Call
-from metastore.store import dependents, schema
-from metastore.store.database import Database, Session
+from metastore.store.catalog import dependents
+from metastore.store.core.database import Database, Session
 from metastore.store.drivers.contract import BrokenAtCommit
+from metastore.store.schema import model as schema
 from tests.service.changes import TABLE, completed, events, judged_by, left, of_another
 from tests.service.waiting import beside
 from tests.support.txns import INSERT, UPDATE, abort, begin_one, commit, intended, rows, write

@@ -17,11 +17,12 @@ from metastore.rules.transactions import INSERT as INSERTED
 from metastore.rules.transactions import UPDATE as UPDATED
 from metastore.rules.transactions import Intent
 from metastore.service.call.context import Call
-from metastore.service.transactions import write_ids
-from metastore.store import components, schema
-from metastore.store.database import Database, Session
+from metastore.service.transactions.transactions import write_ids
+from metastore.store.core.database import Database, Session
 from metastore.store.fast_paths import mysql_statements
-from metastore.store.transactions import COMPONENTS, add_holds
+from metastore.store.schema import model as schema
+from metastore.store.transactions import components
+from metastore.store.transactions.transactions import COMPONENTS, add_holds
 from tests.service.changes import completed, events, judged_by, left, of_another
 from tests.service.waiting import beside, waited_for
 from tests.support.txns import (

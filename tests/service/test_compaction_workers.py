@@ -9,7 +9,7 @@ from metastore.idl import CompactionInfoStruct, TxnType
 from metastore.service.call.context import Call
 from metastore.service.compaction import compaction_workers as workers
 from metastore.service.compaction.compaction_history import housekeep
-from metastore.store import schema
+from metastore.store.schema import model as schema
 from tests.service import acid
 from tests.service.compaction_queue import MINOR, ask, shown, states, take
 from tests.support import txns

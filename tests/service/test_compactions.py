@@ -25,7 +25,7 @@ from metastore.service.catalog.statistics.write_statistics import set_statistics
 from metastore.service.compaction import compaction_workers as workers
 from metastore.service.compaction import compactions
 from metastore.service.compaction.compaction_history import housekeep
-from metastore.store import compactions as store
+from metastore.store.compaction import compactions as store
 from tests.service import acid
 from tests.service.compaction_queue import MAJOR, MINOR, T, ask, shown, states, take
 from tests.service.test_initiator import acid_table

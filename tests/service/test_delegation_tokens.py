@@ -14,8 +14,8 @@ from metastore.service.accounts import foreign_tokens
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call, Metastore
 from metastore.service.call.identity import Login
-from metastore.store import delegation_tokens as store
-from metastore.store.delegation_tokens import StoredToken
+from metastore.store.accounts import delegation_tokens as store
+from metastore.store.accounts.delegation_tokens import StoredToken
 from tests.support.catalog import MetastoreMaker, call_of
 
 HOUR = 3600_000

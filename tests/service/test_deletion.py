@@ -26,8 +26,8 @@ from metastore.service.catalog.partitions.drop_partitions import drop_partition
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import drop_table, find_table, truncate_table
 from metastore.service.changes import deletion
-from metastore.store import deletions
-from metastore.store.database import Database as Store
+from metastore.store.catalog.places import deletions
+from metastore.store.core.database import Database as Store
 from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.warehouse import Warehouse
 from tests.service.shared_directories import table_at

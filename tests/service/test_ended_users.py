@@ -17,8 +17,8 @@ from metastore.service.authorizer import Authorizer
 from metastore.service.call.context import Call, Metastore
 from metastore.service.call.identity import Login
 from metastore.service.catalog.catalogs import create_startup_objects
-from metastore.store import credentials
-from metastore.store import delegation_tokens as store
+from metastore.store.accounts import credentials
+from metastore.store.accounts import delegation_tokens as store
 from tests.support.catalog import MetastoreMaker, call_of
 
 ANYTIME: AbstractContextManager[None] = nullcontext()

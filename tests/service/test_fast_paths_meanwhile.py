@@ -18,14 +18,15 @@ from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.hints import MAX_TRANSACTIONS
 from metastore.service.operations import notifications
-from metastore.service.transactions import house_keeping, locks, transactions
-from metastore.store import components, schema
-from metastore.store import locks as lock_rows
-from metastore.store import transactions as transaction_rows
-from metastore.store.database import Database, Session
+from metastore.service.transactions.transactions import house_keeping, locks, transactions
+from metastore.store.core.database import Database, Session
 from metastore.store.drivers.contract import BrokenAtCommit
-from metastore.store.locks import NewLock
-from metastore.store.transactions import ABORTED, COMPONENTS, LOCKS, OPEN, add_holds
+from metastore.store.schema import model as schema
+from metastore.store.transactions import components
+from metastore.store.transactions import locks as lock_rows
+from metastore.store.transactions import transactions as transaction_rows
+from metastore.store.transactions.locks import NewLock
+from metastore.store.transactions.transactions import ABORTED, COMPONENTS, LOCKS, OPEN, add_holds
 from tests.service.changes import of_another
 from tests.service.waiting import beside, waited_for
 from tests.support.txns import (

@@ -18,12 +18,11 @@ from metastore.service.catalog.partitions.drop_partitions import drop_partitions
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.compaction import compactions
-from metastore.service.transactions import write_ids
-from metastore.store import dependents
-from metastore.store import write_ids as write_id_rows
-from metastore.store.database import Session
-from metastore.store.dependents import ORDER
-from metastore.store.schema import (
+from metastore.service.transactions.transactions import write_ids
+from metastore.store.catalog import dependents
+from metastore.store.catalog.dependents import ORDER
+from metastore.store.core.database import Session
+from metastore.store.schema.model import (
     compaction_metrics,
     lock_components,
     materialization_rebuilds,
@@ -31,7 +30,8 @@ from metastore.store.schema import (
     write_id_counters,
     write_notifications,
 )
-from metastore.store.write_ids import TableKey
+from metastore.store.transactions import write_ids as write_id_rows
+from metastore.store.transactions.write_ids import TableKey
 from tests.service.waiting import beside
 from tests.support.catalog import add_partitions, make_database, make_table
 from tests.support.txns import INSERT, UPDATE, allocate, begin, begin_one, commit, count, rows, valid, write

@@ -17,10 +17,10 @@ import structlog
 from metastore.errors import MetaError
 from metastore.service.call.context import Metastore
 from metastore.service.operations import health
-from metastore.store import contact, migrate
-from metastore.store.database import Database, Session
-from metastore.store.probe import change_nothing
-from metastore.store.schema import counters
+from metastore.store.core import contact, migrate
+from metastore.store.core.database import Database, Session
+from metastore.store.core.probe import change_nothing
+from metastore.store.schema.model import counters
 from tests.support.replicas import alone
 
 Room = Callable[[], None]

@@ -12,11 +12,12 @@ from metastore.idl import LockState
 from metastore.listeners.events import AbortTransactions
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call, Metastore
-from metastore.service.transactions import house_keeping, locks, rebuilds, transactions
-from metastore.store import dependents, schema
-from metastore.store import house_keeping as row_functions
-from metastore.store.database import Session
-from metastore.store.write_ids import TableKey
+from metastore.service.transactions.transactions import house_keeping, locks, rebuilds, transactions
+from metastore.store.catalog import dependents
+from metastore.store.core.database import Session
+from metastore.store.schema import model as schema
+from metastore.store.transactions import house_keeping as row_functions
+from metastore.store.transactions.write_ids import TableKey
 from tests.support.catalog import MetastoreMaker, call_of
 from tests.support.recording import Remembering, Within, listening
 from tests.support.txns import (

@@ -20,8 +20,8 @@ from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.create_table import create_table
 from metastore.service.engines import indexes
 from metastore.service.operations import notifications
-from metastore.store.database import Session
-from metastore.store.schema_indexes import indexes as rows
+from metastore.store.core.database import Session
+from metastore.store.schema.indexes import indexes as rows
 from tests.support.catalog import make_database, make_table
 from tests.support.statement_counts import StatementCounts
 

@@ -189,7 +189,7 @@ def test_a_table_without_location_is_noted(call: Call) -> None:
 def blank(session, key: int) -> None:  # type: ignore[no-untyped-def]
     import sqlalchemy as sa
 
-    from metastore.store.schema import tables
+    from metastore.store.schema.model import tables
 
     session.execute(sa.update(tables).where(tables.c.id == sa.bindparam("key")).values(location=sa.null()), key=key)
 

@@ -18,11 +18,11 @@ from metastore.service.catalog.partitions.partitions import get_partition
 from metastore.service.catalog.statistics import statistics, write_statistics
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import drop_table, find_table, on_cached_table
-from metastore.store import tables
-from metastore.store.database import Session
+from metastore.store.catalog.partitions.partitions import Locking
+from metastore.store.catalog.tables import tables
+from metastore.store.catalog.tables.tables import Known
+from metastore.store.core.database import Session
 from metastore.store.drivers.contract import BrokenAtCommit, Retry
-from metastore.store.partitions import Locking
-from metastore.store.tables import Known
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
 from tests.support.column_statistics import numbers, of, texts
 from tests.support.recording import Before, listening

@@ -11,8 +11,8 @@ from sqlalchemy.engine import URL, make_url
 pymysql = pytest.importorskip("pymysql")
 
 from metastore.errors import MetaError, MetastoreError  # noqa: E402  # see above
-from metastore.store import migrate  # noqa: E402  # see above
-from metastore.store.database import Database  # noqa: E402  # see above
+from metastore.store.core import migrate  # noqa: E402  # see above
+from metastore.store.core.database import Database  # noqa: E402  # see above
 from metastore.store.drivers.mysql import MySQLDriver  # noqa: E402  # see above
 from tests.support import databases  # noqa: E402  # see above
 from tests.support.certificates import Authority  # noqa: E402  # see above

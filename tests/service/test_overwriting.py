@@ -19,7 +19,7 @@ from metastore.service.catalog.partitions.alter_partitions import alter_partitio
 from metastore.service.catalog.partitions.drop_partitions import drop_partitions
 from metastore.service.catalog.partitions.partitions import get_partition
 from metastore.service.catalog.statistics import delete_statistics, statistics, write_statistics
-from metastore.store import schema
+from metastore.store.schema import model as schema
 from tests.service.test_races import during, other, rows
 from tests.support.catalog import add_partitions, call_of, make_table
 from tests.support.column_statistics import numbers, of, texts

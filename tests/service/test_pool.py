@@ -10,9 +10,9 @@ import sqlalchemy as sa
 import structlog
 
 from metastore.errors import MetaError
-from metastore.store import pool
-from metastore.store.database import Database
-from metastore.store.pool import Pool
+from metastore.store.core import pool
+from metastore.store.core.database import Database
+from metastore.store.core.pool import Pool
 
 
 class Connection:

@@ -15,7 +15,7 @@ from metastore.idl import Catalog, Database, DatabaseType, Package, StoredProced
 from metastore.service.call.context import Call
 from metastore.service.catalog import catalogs, databases
 from metastore.service.engines import procedures
-from metastore.store import schema_engine
+from metastore.store.schema import engines as schema_engine
 from tests.support.catalog import make_database
 from tests.support.statement_counts import StatementCounts
 

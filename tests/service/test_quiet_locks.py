@@ -15,14 +15,14 @@ from metastore.service.call.names import TableName
 from metastore.service.catalog.databases import drop_database
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
-from metastore.service.transactions import locks
-from metastore.store import locks as lock_rows
-from metastore.store import schema
-from metastore.store.caches import QuietQueue
-from metastore.store.components import Intent
-from metastore.store.database import Session
+from metastore.service.transactions.transactions import locks
+from metastore.store.core.caches import QuietQueue
+from metastore.store.core.database import Session
 from metastore.store.fast_paths import mysql
-from metastore.store.locks import NewLock
+from metastore.store.schema import model as schema
+from metastore.store.transactions import locks as lock_rows
+from metastore.store.transactions.components import Intent
+from metastore.store.transactions.locks import NewLock
 from tests.service.waiting import beside
 from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 from tests.support.statement_counts import StatementCounts

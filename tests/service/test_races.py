@@ -36,9 +36,9 @@ from metastore.service.catalog.partitions.drop_partitions import drop_partitions
 from metastore.service.catalog.statistics import write_statistics
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
-from metastore.store import schema
-from metastore.store.database import Session
+from metastore.store.core.database import Session
 from metastore.store.drivers.contract import Row
+from metastore.store.schema import model as schema
 from metastore.warehouse.locations import parse
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
 from tests.support.databases import execute

@@ -26,7 +26,9 @@ from metastore.service.catalog.partitions.partitions import get_partition_names
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import find_table
 from metastore.service.changes.recovery import recover, recover_before_serving, take_back
-from metastore.store import databases, deletions, tables
+from metastore.store.catalog import databases
+from metastore.store.catalog.places import deletions
+from metastore.store.catalog.tables import tables
 from metastore.warehouse import DELETION, Journal
 from tests.service.hooks import FOLDER, pipes
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table

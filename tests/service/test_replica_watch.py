@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from metastore.errors import MetaError
-from metastore.store import replica
-from metastore.store.database import Database
-from metastore.store.replica import Replica
+from metastore.store.core import replica
+from metastore.store.core.database import Database
+from metastore.store.core.replica import Replica
 
 NOWHERE = "postgresql://nobody@127.0.0.1:1/nothing"
 

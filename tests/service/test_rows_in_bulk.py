@@ -6,9 +6,9 @@ import pytest
 
 from metastore.app import Metastore
 from metastore.errors import MetaError
-from metastore.store.database import Session
+from metastore.store.core.database import Session
 from metastore.store.drivers.contract import FEW, UniqueViolation
-from metastore.store.schema import partition_statistics, partitions
+from metastore.store.schema.model import partition_statistics, partitions
 
 STATISTICS = ("partition_id", "engine", "columns", "table_id")
 ODD = 'ä\'\\ 😀 %(x)s {"a": 1}'
@@ -68,7 +68,7 @@ def test_a_row_can_not_take_the_name_of_another(metastore: Metastore, size: int,
         return kind
 
     monkeypatch.setattr(metastore.database.driver, "classify", classified)
-    monkeypatch.setattr("metastore.store.database.ATTEMPTS", 1)
+    monkeypatch.setattr("metastore.store.core.database.ATTEMPTS", 1)
     with pytest.raises(MetaError, match="database"):
         metastore.database.write(lambda session: session.enqueue_upsert(partitions, COLUMNS, rows))
     assert UniqueViolation in seen

@@ -22,7 +22,7 @@ from metastore.idl import (
 from metastore.service.call import clock
 from metastore.service.call.context import Call
 from metastore.service.engines import scheduled_queries as service
-from metastore.store.schema_engine import scheduled_executions
+from metastore.store.schema.engines import scheduled_executions
 from tests.support.catalog import MetastoreMaker, call_of
 from tests.support.statement_counts import StatementCounts
 

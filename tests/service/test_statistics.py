@@ -25,7 +25,7 @@ from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.partitions import get_partition
 from metastore.service.catalog.statistics import delete_statistics, statistics, write_statistics
 from metastore.service.catalog.tables.tables import get_table
-from metastore.store.schema import partition_statistics
+from metastore.store.schema.model import partition_statistics
 from tests.support.catalog import Statements, add_partitions, make_table
 from tests.support.column_statistics import column, numbers, of, texts, with_statistics
 from tests.support.statement_counts import StatementCounts

@@ -31,8 +31,9 @@ from metastore.service.catalog.partitions.partitions import get_partition
 from metastore.service.catalog.statistics import statistics, write_statistics
 from metastore.service.catalog.tables.tables import get_table
 from metastore.service.operations import notifications
-from metastore.store import partitions, tables
-from metastore.store import statistics as rows
+from metastore.store.catalog import statistics as rows
+from metastore.store.catalog.partitions import partitions
+from metastore.store.catalog.tables import tables
 from metastore.wire.methods import METHODS
 from tests.support.catalog import add_partitions, make_table
 from tests.support.column_statistics import column, numbers, of, texts

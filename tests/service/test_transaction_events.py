@@ -17,9 +17,9 @@ from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import get_table
 from metastore.service.operations import notifications
-from metastore.store import notifications as log_rows
-from metastore.store import schema
-from metastore.store.transactions import RANGES
+from metastore.store.operations import notifications as log_rows
+from metastore.store.schema import model as schema
+from metastore.store.transactions.transactions import RANGES
 from tests.support.catalog import MetastoreMaker, make_table
 from tests.support.txns import INSERT, abort, allocate, begin, begin_one, commit, count, rows, write
 

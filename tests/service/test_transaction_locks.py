@@ -9,11 +9,11 @@ import pytest
 from metastore.errors import MetaError, NoSuchLock, NoSuchTransaction, TransactionAborted, TransactionOpen
 from metastore.idl import DataOperationType, LockRequest, LockState, TxnType
 from metastore.service.call.context import Call
-from metastore.service.transactions import house_keeping, locks
-from metastore.store import locks as lock_rows
-from metastore.store import schema
+from metastore.service.transactions.transactions import house_keeping, locks
 from metastore.store.drivers.contract import Row
-from metastore.store.locks import Held
+from metastore.store.schema import model as schema
+from metastore.store.transactions import locks as lock_rows
+from metastore.store.transactions.locks import Held
 from tests.support.catalog import MetastoreMaker, call_of
 from tests.support.txns import (
     DELETE,
@@ -190,7 +190,7 @@ def test_a_request_gives_up_holders_whose_transactions_timed_out(call: Call, mak
 
 
 def _held(call: Call) -> list[locks.Held]:
-    from metastore.store import locks as lock_rows
+    from metastore.store.transactions import locks as lock_rows
 
     return call.database.read(lock_rows.all_of)
 

@@ -18,13 +18,15 @@ import sqlalchemy as sa
 
 from metastore.idl import AddDynamicPartitions, LockComponent
 from metastore.service.call.context import Call, Client, Metastore
-from metastore.service.transactions import house_keeping, locks, transactions, write_ids
-from metastore.store import compaction_sources, components, schema
-from metastore.store import transactions as transaction_rows
-from metastore.store import write_ids as write_id_rows
-from metastore.store.database import Session
+from metastore.service.transactions.transactions import house_keeping, locks, transactions, write_ids
+from metastore.store.compaction import compaction_sources
+from metastore.store.core.database import Session
 from metastore.store.drivers.contract import Row
-from metastore.store.write_id_snapshots import snapshot_query
+from metastore.store.schema import model as schema
+from metastore.store.transactions import components
+from metastore.store.transactions import transactions as transaction_rows
+from metastore.store.transactions import write_ids as write_id_rows
+from metastore.store.transactions.write_id_snapshots import snapshot_query
 from tests.support.catalog import MetastoreMaker
 from tests.support.statement_counts import StatementCounts
 from tests.support.txns import (

@@ -14,11 +14,11 @@ from metastore.errors import MetaError
 from metastore.service.call.context import Call
 from metastore.service.catalog import databases
 from metastore.service.catalog.tables import tables
-from metastore.store import tables as stored_tables
-from metastore.store.database import Database, Session
+from metastore.store.catalog.tables import tables as stored_tables
+from metastore.store.core.database import Database, Session
+from metastore.store.core.kinds import KINDS, kind_of
+from metastore.store.core.pool import Pool
 from metastore.store.drivers.contract import Retry, UniqueViolation
-from metastore.store.kinds import KINDS, kind_of
-from metastore.store.pool import Pool
 from metastore.warehouse import Warehouse, asking_first
 from metastore.work import PARTS, Work, here
 from tests.service.conftest import Statements
@@ -56,7 +56,7 @@ def test_all_ways_of_running_statements_are_noted(call: Call) -> None:
 
 
 def insert(session: Session, count: int) -> None:
-    from metastore.store.schema import counters as rows
+    from metastore.store.schema.model import counters as rows
 
     session.execute(sa.delete(rows).where(rows.c.name.like("work%")))
     session.insert_many(rows, ("name", "value"), [(f"work{number}", number) for number in range(count)])
@@ -109,7 +109,7 @@ def test_statements_that_fail_take_their_time_too(call: Call) -> None:
     here.work.begin()
 
     def twice(session: Session) -> None:
-        from metastore.store.schema import counters as rows
+        from metastore.store.schema.model import counters as rows
 
         session.insert(rows, name="twice", value=1)
         with pytest.raises(Exception) as raised:  # noqa: PT011  # each driver raises its own

@@ -14,16 +14,18 @@ import pytest
 from metastore.errors import MetaError, NoSuchTransaction
 from metastore.idl import TxnToWriteId, TxnType
 from metastore.service.call.context import Call
-from metastore.service.transactions import fast_paths, locks, transactions, write_ids
-from metastore.store import compaction_sources, compactions, dependents, schema
-from metastore.store import house_keeping as house_keeping_rows
-from metastore.store import transactions as transaction_rows
-from metastore.store import write_ids as write_id_rows
-from metastore.store.database import Session
+from metastore.service.transactions.transactions import fast_paths, locks, transactions, write_ids
+from metastore.store.catalog import dependents
+from metastore.store.compaction import compaction_sources, compactions
+from metastore.store.core.database import Session
 from metastore.store.fast_paths import postgresql
-from metastore.store.transactions import LOCKS, RANGES, WRITE_IDS
-from metastore.store.write_id_snapshots import snapshot_query
-from metastore.store.write_ids import Range, TableKey
+from metastore.store.schema import model as schema
+from metastore.store.transactions import house_keeping as house_keeping_rows
+from metastore.store.transactions import transactions as transaction_rows
+from metastore.store.transactions import write_ids as write_id_rows
+from metastore.store.transactions.transactions import LOCKS, RANGES, WRITE_IDS
+from metastore.store.transactions.write_id_snapshots import snapshot_query
+from metastore.store.transactions.write_ids import Range, TableKey
 from tests.service.waiting import beside, waited_for
 from tests.support.txns import (
     INSERT,

@@ -7,10 +7,11 @@ from metastore.idl import AddDynamicPartitions, ReplTblWriteIdStateRequest, TxnT
 from metastore.listeners.events import AllocateWriteIds, Event
 from metastore.rules.snapshots import format_transactions, of_reply
 from metastore.service.call.context import Call
-from metastore.service.transactions import replication, transactions, write_ids
-from metastore.store import schema, write_id_snapshots
-from metastore.store.database import Session
-from metastore.store.write_ids import TableKey
+from metastore.service.transactions.transactions import replication, transactions, write_ids
+from metastore.store.core.database import Session
+from metastore.store.schema import model as schema
+from metastore.store.transactions import write_id_snapshots
+from metastore.store.transactions.write_ids import TableKey
 from tests.support.catalog import Statements, call_of
 from tests.support.recording import Remembering, Within, listening
 from tests.support.txns import (

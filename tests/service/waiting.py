@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from metastore.service.call.context import Call
-from metastore.store.database import Database, Session
+from metastore.store.core.database import Database, Session
 
 T = TypeVar("T")
 WAITING = {

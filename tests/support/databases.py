@@ -103,8 +103,8 @@ class Migrated:
     """One database of a kind with the current schema; each test gets it, or for SQLite a copy of it, without rows."""
 
     def __init__(self, kind: str, url: str) -> None:
-        from metastore.store import migrate
-        from metastore.store.database import Database
+        from metastore.store.core import migrate
+        from metastore.store.core.database import Database
 
         self.kind = kind
         self.url = url
@@ -147,7 +147,7 @@ def _empty_mysql(cursor: Any) -> None:
 
 def _to_empty(cursor: Any) -> list[str]:
     """Return the tables that a cursor has named, those first that refer to others."""
-    from metastore.store.all_tables import metadata
+    from metastore.store.core.all_tables import metadata
 
     place = {table.name: number for number, table in enumerate(metadata.sorted_tables)}
     tables = [name for (name,) in cursor.fetchall() if name != "alembic_version"]

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 import pytest
 
-from metastore.store.database import Database
+from metastore.store.core.database import Database
 
 T = TypeVar("T")
 FILE = Path(__file__).parents[1] / "service" / "statement_counts.json"

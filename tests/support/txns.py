@@ -22,9 +22,9 @@ from metastore.idl import (
 from metastore.rules.snapshots import aborted_of
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
-from metastore.service.transactions import locks, transactions, write_ids
-from metastore.service.transactions.commit import commit_transaction
-from metastore.store import schema
+from metastore.service.transactions.transactions import locks, transactions, write_ids
+from metastore.service.transactions.transactions.commit import commit_transaction
+from metastore.store.schema import model as schema
 
 INSERT, UPDATE, DELETE, SELECT = DataOperationType.INSERT, DataOperationType.UPDATE, DataOperationType.DELETE, DataOperationType.SELECT
 READ, WRITE, EXCLUSIVE, EXCL_WRITE = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE, LockType.EXCL_WRITE

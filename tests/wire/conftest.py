@@ -15,7 +15,7 @@ from metastore.listeners.contract import EndFunctionListener
 from metastore.listeners.events import FunctionEnd
 from metastore.listeners.registry import Listeners
 from metastore.service.call.context import Call, Metastore
-from metastore.store.database import Database
+from metastore.store.core.database import Database
 from metastore.wire.methods import fb303
 from metastore.wire.methods.table import Handler
 from metastore.wire.server import ServerThread

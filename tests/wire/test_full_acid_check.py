@@ -22,7 +22,7 @@ from metastore.idl import (
     Table,
 )
 from metastore.service.catalog.catalogs import create_startup_objects
-from metastore.store import migrate
+from metastore.store.core import migrate
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings
 from tests.support.acid_tables import definition

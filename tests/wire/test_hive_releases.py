@@ -14,7 +14,7 @@ from metastore.client import Client, connect
 from metastore.config import Config
 from metastore.idl import Function, FunctionType, GetProjectionsSpec, GetTablesRequest, MetaException, Partition, PrincipalType
 from metastore.service.catalog.catalogs import create_startup_objects
-from metastore.store import migrate
+from metastore.store.core import migrate
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings
 from tests.support.catalog import add_partitions, call_of, make_database, make_table

@@ -23,8 +23,8 @@ from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.service.catalog.partitions import expressions, partition_queries, partitions
 from metastore.service.catalog.partitions.expressions import Dropped
 from metastore.service.catalog.tables.tables import drop_table
-from metastore.store import partitions as rows
-from metastore.store import schema
+from metastore.store.catalog.partitions import partitions as rows
+from metastore.store.schema import model as schema
 from metastore.wire import large_replies
 from metastore.wire.protocol import Dialect, write_message
 from metastore.wire.server import ServerThread

@@ -9,7 +9,7 @@ import pytest
 
 from metastore import idl
 from metastore.client import connect
-from metastore.store.database import Database
+from metastore.store.core.database import Database
 from metastore.wire.codec import IMPLEMENTATION, PURE
 from metastore.wire.counts import SECONDS, Counts
 from metastore.wire.hive_metrics import percentile
@@ -61,7 +61,7 @@ def test_the_database_is_measured_in_all_workers(database_url: str, tmp_path: Pa
 
 def test_what_a_dead_worker_measured_stays_and_its_levels_go() -> None:
     counts = Counts(2)
-    from metastore.store import figures
+    from metastore.store.core import figures
 
     database = Database("sqlite:////nowhere/metastore.db")
     counts.take(1)

@@ -20,7 +20,7 @@ from metastore.listeners import EndFunctionListener, Listeners
 from metastore.listeners.events import FunctionEnd
 from metastore.service.call.context import Client, Metastore
 from metastore.service.catalog.catalogs import create_startup_objects
-from metastore.store import migrate
+from metastore.store.core import migrate
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.methods import METHODS
 from metastore.wire.protocol import Dialect, Message, read_message, write_message

@@ -20,7 +20,7 @@ from metastore.idl import (
 )
 from metastore.rules.partition_names import partition_values
 from metastore.service.catalog.catalogs import create_startup_objects
-from metastore.store import migrate
+from metastore.store.core import migrate
 from metastore.wire.methods import METHODS
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings

@@ -30,7 +30,7 @@ from metastore.idl import (
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.service.catalog.partitions.alter_partitions import alter_partitions
 from metastore.service.catalog.partitions.partitions import get_partitions
-from metastore.store import migrate
+from metastore.store.core import migrate
 from metastore.wire.methods import METHODS
 from metastore.wire.server import ServerThread
 from metastore.wire.settings import WireSettings

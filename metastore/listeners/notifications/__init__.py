@@ -2,7 +2,7 @@
 
 `log.py` is the listener and makes the events of rows, `messages.py` says what each change tells, `thrift_json.py` writes the structs inside
 a message, `named.py` reads which tables one names, `packing.py` puts many events of one change into a row. Readers give the rows their
-ids (`store/notifications.py`), so that writers never wait for each other here.
+ids (`store/operations/notifications.py`), so that writers never wait for each other here.
 """
 
 from metastore.listeners.notifications.log import NotificationLog, events_of, message_text

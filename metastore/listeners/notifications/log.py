@@ -19,8 +19,8 @@ from metastore.listeners.notifications.messages import Notification, files, of
 from metastore.listeners.notifications.packing import ONE, compressed, decompressed, pack, subject, unpack
 from metastore.listeners.notifications.thrift_json import StructWriter
 from metastore.rules.partition_names import make_partition_name
-from metastore.store import notifications
-from metastore.store.database import Session
+from metastore.store.core.database import Session
+from metastore.store.operations import notifications
 
 if TYPE_CHECKING:
     from metastore.config import Config

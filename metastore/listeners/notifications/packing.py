@@ -39,7 +39,7 @@ from metastore.listeners.events import (
     UpdateStatistics,
 )
 from metastore.listeners.notifications.messages import Notification
-from metastore.store import descriptors
+from metastore.store.catalog import descriptors
 
 EVENTS = 100
 """Messages that one row stands for at most: a reader makes all of them to answer one."""

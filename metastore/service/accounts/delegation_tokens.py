@@ -24,9 +24,9 @@ from metastore.service.authorizer import ADMINISTER, SERVER, Access, Who
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call, Metastore
 from metastore.service.call.identity import Login
-from metastore.store import credentials, delegation_tokens
-from metastore.store.database import Database, Session
-from metastore.store.delegation_tokens import StoredToken
+from metastore.store.accounts import credentials, delegation_tokens
+from metastore.store.accounts.delegation_tokens import StoredToken
+from metastore.store.core.database import Database, Session
 
 log = structlog.get_logger()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from metastore.errors import MetaError, NoSuchObject
 from metastore.service.accounts.delegation_tokens import MECHANISM
 from metastore.service.call.context import Call
-from metastore.store import delegation_tokens
+from metastore.store.accounts import delegation_tokens
 
 
 def _check(call: Call) -> None:

@@ -11,8 +11,8 @@ from metastore.errors import AlreadyExists, MetaError, NoSuchObject
 from metastore.idl import PrincipalType, Role, RolePrincipalGrant
 from metastore.rules.names import normalize
 from metastore.service.call.context import Call
-from metastore.store import roles
-from metastore.store.database import Session
+from metastore.store.accounts import roles
+from metastore.store.core.database import Session
 
 ADMIN, PUBLIC = "admin", "public"
 

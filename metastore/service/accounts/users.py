@@ -18,9 +18,9 @@ from typing import NamedTuple
 from metastore.errors import InvalidInput, NoSuchObject
 from metastore.service.call.context import Metastore
 from metastore.service.call.identity import Login
-from metastore.store import credentials, delegation_tokens
-from metastore.store.credentials import Credential
-from metastore.store.database import Database, Session
+from metastore.store.accounts import credentials, delegation_tokens
+from metastore.store.accounts.credentials import Credential
+from metastore.store.core.database import Database, Session
 
 MIN_PASSWORD = 8
 KEY_PREFIX = "mk_"

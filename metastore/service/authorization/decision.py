@@ -31,8 +31,8 @@ from metastore.service.authorizer import (
 )
 from metastore.service.call.context import Call
 from metastore.service.catalog.translation import DEFAULT_DATABASE
-from metastore.store import authorization
-from metastore.store.authorization import Facts, Owner
+from metastore.store.authorization import authorization
+from metastore.store.authorization.authorization import Facts, Owner
 
 TYPE_TEXTS = {TABLE: "TABLE_OR_VIEW", DATABASE: "DATABASE", FUNCTION: "FUNCTION", LOCATION: "DFS_URI", CATALOG: "CATALOG", SERVER: "GLOBAL"}
 """Hive's words for kinds of objects."""

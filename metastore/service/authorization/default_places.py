@@ -24,7 +24,7 @@ from metastore.service.catalog.partitions.partitions import partition_names
 from metastore.service.catalog.tables.alter_table import place_of_new_name
 from metastore.service.catalog.tables.create_table import dry_run
 from metastore.service.catalog.tables.tables import find_table
-from metastore.store import catalogs
+from metastore.store.catalog import catalogs
 from metastore.warehouse.locations import join
 
 P = ParamSpec("P")

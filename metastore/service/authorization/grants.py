@@ -36,9 +36,11 @@ from metastore.service.authorizer import (
     Authorizer,
     Who,
 )
-from metastore.store import authorization, authorization_changes, location_grants, roles
-from metastore.store.authorization import Granted, Owner
-from metastore.store.database import Database, Session
+from metastore.store.accounts import roles
+from metastore.store.authorization import authorization, location_grants
+from metastore.store.authorization.authorization import Granted, Owner
+from metastore.store.core import authorization_changes
+from metastore.store.core.database import Database, Session
 
 LOOK_AGAIN = 1.0
 """Seconds after which changes of other servers are seen."""

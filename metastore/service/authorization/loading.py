@@ -15,7 +15,7 @@ from metastore.service.authorizer import Authorizer
 
 if TYPE_CHECKING:
     from metastore.config import Config
-    from metastore.store.database import Database
+    from metastore.store.core.database import Database
 
 NONE = "none"
 KINDS: dict[str, type[Authorizer]] = {"file": RulesFile, "opa": Opa, "ranger": Ranger}

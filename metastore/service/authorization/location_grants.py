@@ -7,9 +7,10 @@ from metastore.idl import PrincipalType
 from metastore.places import place_of
 from metastore.rules.names import normalize
 from metastore.service.accounts.roles import PUBLIC
-from metastore.store import location_grants, roles
-from metastore.store.database import Database, Session
-from metastore.store.location_grants import LocationGrant
+from metastore.store.accounts import roles
+from metastore.store.authorization import location_grants
+from metastore.store.authorization.location_grants import LocationGrant
+from metastore.store.core.database import Database, Session
 
 
 def grant(database: Database, principal: str, kind: int, location: str) -> None:

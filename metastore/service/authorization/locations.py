@@ -12,9 +12,11 @@ from metastore.places import END, above, is_in, place_of
 from metastore.rules.names import directory_name, is_directory_name
 from metastore.service.authorizer import DATABASE, LOCATION, OWN, TABLE, USE, Access
 from metastore.service.call.context import Call
-from metastore.store import authorization, partitions, places
-from metastore.store.authorization import Facts, OwnedTable
-from metastore.store.database import Session
+from metastore.store.authorization import authorization
+from metastore.store.authorization.authorization import Facts, OwnedTable
+from metastore.store.catalog.partitions import partitions
+from metastore.store.catalog.places import places
+from metastore.store.core.database import Session
 
 Ask = Callable[[Sequence[Access]], Sequence[bool]]
 Name = tuple[str | None, str | None, str | None]

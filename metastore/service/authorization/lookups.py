@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from metastore.rules.names import normalize
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
-from metastore.store import authorization, view_sources
+from metastore.store.authorization import authorization
+from metastore.store.catalog.tables import view_sources
 
 
 def of_others(call: Call, keys: Sequence[int]) -> list[int]:

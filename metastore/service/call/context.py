@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from metastore.config import Config
     from metastore.listeners import Listeners
     from metastore.service.authorizer import Authorizer
-    from metastore.store.database import Database
-    from metastore.store.replica import Replica
+    from metastore.store.core.database import Database
+    from metastore.store.core.replica import Replica
     from metastore.warehouse import Journal, Warehouse
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from metastore.idl import TxnType
 from metastore.rules.transactions import ROW_CHANGES, Intent
 from metastore.store.fast_paths import PLAIN, Hint
-from metastore.store.locks import KnownWriteId
-from metastore.store.transactions import RANGES
-from metastore.store.write_ids import TableKey
+from metastore.store.transactions.locks import KnownWriteId
+from metastore.store.transactions.transactions import RANGES
+from metastore.store.transactions.write_ids import TableKey
 
 MAX_TRANSACTIONS = 256
 """Transactions of one connection of which there are hints."""

@@ -12,8 +12,9 @@ from metastore.service.call.context import Call, Metastore
 from metastore.service.catalog.translation import DEFAULT_DATABASE
 from metastore.service.changes.change import change
 from metastore.service.changes.deletion import Doomed
-from metastore.store import catalogs, databases, roles
-from metastore.store.database import Session
+from metastore.store.accounts import roles
+from metastore.store.catalog import catalogs, databases
+from metastore.store.core.database import Session
 from metastore.store.drivers.contract import ReferenceViolation
 
 

@@ -28,10 +28,10 @@ from metastore.service.call.context import Call
 from metastore.service.call.names import TableName, table_name
 from metastore.service.catalog.tables.tables import find_table
 from metastore.service.changes.change import change
-from metastore.store import constraints as rows
-from metastore.store import tables
-from metastore.store.constraints import Constraint
-from metastore.store.database import Session
+from metastore.store.catalog import constraints as rows
+from metastore.store.catalog.constraints import Constraint
+from metastore.store.catalog.tables import tables
+from metastore.store.core.database import Session
 
 PRIMARY, FOREIGN, UNIQUE, NOT_NULL, DEFAULT, CHECK = "primary", "foreign", "unique", "notnull", "default", "check"
 KIND: dict[type[Any], str] = {

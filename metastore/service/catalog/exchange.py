@@ -22,9 +22,11 @@ from metastore.service.catalog.partitions.drop_partitions import remove_empty_pa
 from metastore.service.catalog.tables.tables import find_table
 from metastore.service.changes.change import change
 from metastore.service.changes.occupants import occupants, told
-from metastore.service.transactions.replication import is_source
-from metastore.store import databases, partitions, tables
-from metastore.store.database import Session
+from metastore.service.transactions.transactions.replication import is_source
+from metastore.store.catalog import databases
+from metastore.store.catalog.partitions import partitions
+from metastore.store.catalog.tables import tables
+from metastore.store.core.database import Session
 from metastore.warehouse.locations import is_absolute, join, same_place
 
 Moves = list[tuple[str, str]]

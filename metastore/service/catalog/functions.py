@@ -12,8 +12,8 @@ from metastore.rules.names import normalize, pattern_matcher, validate_function_
 from metastore.service.call.context import Call
 from metastore.service.call.names import database_name
 from metastore.service.changes.change import change
-from metastore.store import databases, functions
-from metastore.store.database import Session
+from metastore.store.catalog import databases, functions
+from metastore.store.core.database import Session
 
 
 def _name(call: Call, database: str | None, name: str | None, catalog: str | None = None) -> tuple[str, str, str]:

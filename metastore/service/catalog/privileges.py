@@ -26,9 +26,13 @@ from metastore.service.accounts.roles import PUBLIC, held_in_hierarchy
 from metastore.service.call.context import Call
 from metastore.service.call.names import database_name, table_name
 from metastore.service.catalog.partitions.partitions import partition_name
-from metastore.store import databases, partitions, privileges, roles, tables
-from metastore.store.database import Session
-from metastore.store.privileges import GLOBAL, PrivilegeObject, StoredPrivilege
+from metastore.store.accounts import roles
+from metastore.store.authorization import privileges
+from metastore.store.authorization.privileges import GLOBAL, PrivilegeObject, StoredPrivilege
+from metastore.store.catalog import databases
+from metastore.store.catalog.partitions import partitions
+from metastore.store.catalog.tables import tables
+from metastore.store.core.database import Session
 
 FindKey = Callable[..., int | None]
 

@@ -16,8 +16,8 @@ from metastore.rules.names import directory_name
 from metastore.rules.table_kinds import TRANSLATED, VIEWS, is_external, is_transactional, is_true, table_label
 from metastore.rules.table_types import Mode, Roots
 from metastore.service.call.context import Call
-from metastore.store import write_ids
-from metastore.store.write_ids import TableKey
+from metastore.store.transactions import write_ids
+from metastore.store.transactions.write_ids import TableKey
 from metastore.warehouse.locations import is_root, join, parse, same_place
 
 DEFAULT_DATABASE = "default"

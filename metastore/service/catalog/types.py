@@ -8,8 +8,8 @@ from copy import copy
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Type
 from metastore.service.call.context import Call
-from metastore.store import types
-from metastore.store.database import Session
+from metastore.store.catalog import types
+from metastore.store.core.database import Session
 
 
 def create_type(call: Call, new: Type | None) -> None:

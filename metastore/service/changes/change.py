@@ -13,7 +13,7 @@ from metastore.listeners.events import AddPartitions, DropPartitions, Event
 from metastore.service.call.context import Call
 from metastore.service.changes.deletion import Deletion
 from metastore.service.changes.recovery import settle_later, take_back
-from metastore.store.database import Session
+from metastore.store.core.database import Session
 from metastore.warehouse import MadeDirectories, Reach, Warehouse, asking_first
 from metastore.work import total
 

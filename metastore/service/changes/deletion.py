@@ -22,12 +22,12 @@ from metastore.places import above, place_of
 from metastore.service.call.clock import now_ms
 from metastore.service.call.names import TableName
 from metastore.service.changes.occupants import NOBODY, Occupant, Own, occupants, told
-from metastore.store import deletions
+from metastore.store.catalog.places import deletions
 from metastore.warehouse import JournalEntry, StorageUnreachable, TakenAway, asking_first
 
 if TYPE_CHECKING:
     from metastore.service.call.context import Call, Metastore
-    from metastore.store.database import Session
+    from metastore.store.core.database import Session
 
 log = structlog.get_logger()
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from metastore.idl import Table
 from metastore.places import END, LENGTH, above, is_in, place_of
 from metastore.service.call.context import Call
-from metastore.store import places
-from metastore.store.database import Session
+from metastore.store.catalog.places import places
+from metastore.store.core.database import Session
 from metastore.warehouse.locations import join
 
 

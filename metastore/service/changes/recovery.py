@@ -17,8 +17,8 @@ from metastore.errors import MetastoreError
 from metastore.places import place_of
 from metastore.service.changes import deletion
 from metastore.service.changes.occupants import occupants
-from metastore.store import places
-from metastore.store.database import Session
+from metastore.store.catalog.places import places
+from metastore.store.core.database import Session
 from metastore.warehouse import DELETION, asking_first
 
 if TYPE_CHECKING:

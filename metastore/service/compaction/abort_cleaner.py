@@ -18,11 +18,12 @@ from metastore.service.call.context import Metastore
 from metastore.service.compaction.cleaner import aborted_in, delete
 from metastore.service.compaction.compaction_view import compactors, listed, places, write_ids
 from metastore.service.compaction.initiator import enqueue
-from metastore.store import compaction_sources, compactions, tables
-from metastore.store import partitions as partition_rows
-from metastore.store.compaction_sources import Aborted
-from metastore.store.compactions import CompactedObject, QueueEntry
-from metastore.store.database import Session
+from metastore.store.catalog.partitions import partitions as partition_rows
+from metastore.store.catalog.tables import tables
+from metastore.store.compaction import compaction_sources, compactions
+from metastore.store.compaction.compaction_sources import Aborted
+from metastore.store.compaction.compactions import CompactedObject, QueueEntry
+from metastore.store.core.database import Session
 from metastore.warehouse import acid
 from metastore.warehouse.locations import is_below
 

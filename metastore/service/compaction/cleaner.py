@@ -33,10 +33,12 @@ from metastore.service.changes import deletion
 from metastore.service.changes.occupants import occupants
 from metastore.service.compaction.compaction_view import Place, compactors, listed, places, write_ids
 from metastore.service.compaction.compaction_workers import following_transaction, succeed
-from metastore.store import compaction_sources, compactions, databases, tables
-from metastore.store.compactions import CompactedObject, QueueEntry, Ready
-from metastore.store.database import Session
-from metastore.store.transactions import ABORTED
+from metastore.store.catalog import databases
+from metastore.store.catalog.tables import tables
+from metastore.store.compaction import compaction_sources, compactions
+from metastore.store.compaction.compactions import CompactedObject, QueueEntry, Ready
+from metastore.store.core.database import Session
+from metastore.store.transactions.transactions import ABORTED
 from metastore.warehouse.locations import join
 
 log = structlog.get_logger()

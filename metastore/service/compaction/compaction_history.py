@@ -18,7 +18,7 @@ from metastore.rules.compactions import (
 )
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Metastore
-from metastore.store import compactions
+from metastore.store.compaction import compactions
 
 log = structlog.get_logger()
 

@@ -9,11 +9,11 @@ from metastore.errors import MetaError
 from metastore.idl import Table
 from metastore.rules.acid_directories import FolderEntry, SeenWriteIds, Transactions, parse
 from metastore.service.call.context import Metastore
-from metastore.store import compaction_sources
-from metastore.store import partitions as partition_rows
-from metastore.store.compactions import CompactedObject
-from metastore.store.database import Session
-from metastore.store.transactions import ABORTED, OPEN
+from metastore.store.catalog.partitions import partitions as partition_rows
+from metastore.store.compaction import compaction_sources
+from metastore.store.compaction.compactions import CompactedObject
+from metastore.store.core.database import Session
+from metastore.store.transactions.transactions import ABORTED, OPEN
 from metastore.warehouse import acid
 
 

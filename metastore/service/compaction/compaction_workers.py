@@ -36,13 +36,16 @@ from metastore.rules.transactions import COMPACTION
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call, Metastore
 from metastore.service.compaction.compactions import object_of
-from metastore.store import compaction_sources, compactions, components, statistics, tables, transactions
-from metastore.store import partitions as partition_rows
-from metastore.store.compactions import Clock, CompactedObject, QueueEntry
-from metastore.store.database import Session
-from metastore.store.transactions import ABORTED as TRANSACTION_ABORTED
-from metastore.store.transactions import COMPONENTS
-from metastore.store.transactions import OPEN as TRANSACTION_OPEN
+from metastore.store.catalog import statistics
+from metastore.store.catalog.partitions import partitions as partition_rows
+from metastore.store.catalog.tables import tables
+from metastore.store.compaction import compaction_sources, compactions
+from metastore.store.compaction.compactions import Clock, CompactedObject, QueueEntry
+from metastore.store.core.database import Session
+from metastore.store.transactions import components, transactions
+from metastore.store.transactions.transactions import ABORTED as TRANSACTION_ABORTED
+from metastore.store.transactions.transactions import COMPONENTS
+from metastore.store.transactions.transactions import OPEN as TRANSACTION_OPEN
 
 
 def find_next(call: Call, worker: str | None, version: str | None = None, pool: str | None = None) -> CompactionInfoStruct | None:

@@ -39,9 +39,11 @@ from metastore.rules.table_kinds import is_transactional, keeps_own_columns, tab
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import table_name
-from metastore.store import compactions, partitions, tables
-from metastore.store.compactions import CompactedObject, QueueEntry
-from metastore.store.database import Session
+from metastore.store.catalog.partitions import partitions
+from metastore.store.catalog.tables import tables
+from metastore.store.compaction import compactions
+from metastore.store.compaction.compactions import CompactedObject, QueueEntry
+from metastore.store.core.database import Session
 
 DONE = "Successfully aborted compaction"
 ABORT_REASON = "Compaction Aborted by Abort Comapction request."

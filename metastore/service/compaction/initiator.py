@@ -34,9 +34,11 @@ from metastore.service.call.context import Metastore
 from metastore.service.compaction.compaction_view import Place, compactors, listed, places, write_ids
 from metastore.service.compaction.compaction_workers import did_not_initiate
 from metastore.service.compaction.compactions import scheduled
-from metastore.store import compaction_sources, compactions, databases, tables
-from metastore.store.compactions import CompactedObject, QueueEntry
-from metastore.store.database import Session
+from metastore.store.catalog import databases
+from metastore.store.catalog.tables import tables
+from metastore.store.compaction import compaction_sources, compactions
+from metastore.store.compaction.compactions import CompactedObject, QueueEntry
+from metastore.store.core.database import Session
 from metastore.warehouse import acid
 
 log = structlog.get_logger()

@@ -15,8 +15,8 @@ from metastore.listeners.events import AlterDataConnector, CreateDataConnector, 
 from metastore.rules.names import normalize, validate_data_connector_name
 from metastore.service.call.context import Call
 from metastore.service.changes.change import change
-from metastore.store import data_connectors
-from metastore.store.database import Session
+from metastore.store.core.database import Session
+from metastore.store.engines import data_connectors
 
 MOST_TOLD = 10
 """Databases that one refusal names."""

@@ -18,8 +18,8 @@ from metastore.service.call.context import Call
 from metastore.service.call.names import TableName, table_name
 from metastore.service.catalog.tables.create_table import create_table
 from metastore.service.catalog.tables.tables import drop_table, drop_table_and
-from metastore.store import indexes, tables
-from metastore.store.database import Session
+from metastore.store.catalog.tables import indexes, tables
+from metastore.store.core.database import Session
 
 CHANGED = "transient_lastDdlTime"
 """The parameter that tells when an index was changed last, in seconds."""

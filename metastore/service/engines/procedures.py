@@ -10,9 +10,10 @@ from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import DatabaseType, Package, StoredProcedure
 from metastore.service.call.context import Call
 from metastore.service.call.names import database_name
-from metastore.store import databases, procedures
-from metastore.store.database import Session
-from metastore.store.procedures import Kind
+from metastore.store.catalog import databases
+from metastore.store.core.database import Session
+from metastore.store.engines import procedures
+from metastore.store.engines.procedures import Kind
 
 __all__ = ["Kind", "drop", "get_package", "get_procedure", "names", "put"]
 

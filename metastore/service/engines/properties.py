@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from metastore.errors import MetaError, NoSuchObject
 from metastore.service.call.context import Call
-from metastore.store import properties
+from metastore.store.engines import properties
 
 NAME_SPACE = "hms"
 _PARTS = 3

@@ -22,9 +22,10 @@ from metastore.rules.names import normalize
 from metastore.service.call.context import Call
 from metastore.service.call.names import database_name
 from metastore.service.changes.change import change
-from metastore.store import databases, registry
-from metastore.store.database import Session
-from metastore.store.registry import SchemaName, StoredVersion
+from metastore.store.catalog import databases
+from metastore.store.core.database import Session
+from metastore.store.engines import registry
+from metastore.store.engines.registry import SchemaName, StoredVersion
 
 LONGEST_NAME = 256
 LONGEST_COLUMN_NAME = 766

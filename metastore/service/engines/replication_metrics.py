@@ -11,8 +11,8 @@ from metastore.errors import MetaError
 from metastore.idl import GetReplicationMetricsRequest, ReplicationMetricList, ReplicationMetrics
 from metastore.service.call.clock import now_s
 from metastore.service.call.context import Call
-from metastore.store import replication_metrics as rows
-from metastore.store.database import Session
+from metastore.store.core.database import Session
+from metastore.store.engines import replication_metrics as rows
 
 if TYPE_CHECKING:
     from metastore.service.call.context import Metastore

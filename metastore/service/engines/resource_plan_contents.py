@@ -14,8 +14,8 @@ from metastore.rules.names import normalize
 from metastore.rules.resource_plans import ENTITY_TYPES, is_policy, namespace_of, parent_of, pool_path
 from metastore.service.call.context import Call
 from metastore.service.engines.resource_plans import check_editable, found, get_resource_plan, name_of, required
-from metastore.store import resource_plans
-from metastore.store.database import Session
+from metastore.store.core.database import Session
+from metastore.store.engines import resource_plans
 
 
 def _edit(call: Call, plan: str | None, namespace: str | None, change: Callable[[WMFullResourcePlan], None]) -> None:

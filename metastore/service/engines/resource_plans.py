@@ -22,8 +22,8 @@ from metastore.idl import (
 from metastore.rules.names import normalize
 from metastore.rules.resource_plans import namespace_of, shortcomings
 from metastore.service.call.context import Call
-from metastore.store import resource_plans
-from metastore.store.database import Session
+from metastore.store.core.database import Session
+from metastore.store.engines import resource_plans
 
 T = TypeVar("T")
 ACTIVE, ENABLED, DISABLED = WMResourcePlanStatus.ACTIVE, WMResourcePlanStatus.ENABLED, WMResourcePlanStatus.DISABLED

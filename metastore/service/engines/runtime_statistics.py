@@ -11,8 +11,8 @@ from metastore.errors import MetaError
 from metastore.idl import GetRuntimeStatsRequest, RuntimeStat
 from metastore.service.call.clock import now_s
 from metastore.service.call.context import Call
-from metastore.store import runtime_statistics as rows
-from metastore.store.database import Session
+from metastore.store.core.database import Session
+from metastore.store.engines import runtime_statistics as rows
 
 if TYPE_CHECKING:
     from metastore.service.call.context import Metastore

@@ -25,9 +25,9 @@ from metastore.idl import (
 from metastore.rules import schedules
 from metastore.service.call.clock import now_s, zone
 from metastore.service.call.context import Call
-from metastore.store import scheduled_queries as rows
-from metastore.store.database import Session
-from metastore.store.scheduled_queries import FAILED, RUNNING, StoredQuery
+from metastore.store.core.database import Session
+from metastore.store.engines import scheduled_queries as rows
+from metastore.store.engines.scheduled_queries import FAILED, RUNNING, StoredQuery
 
 if TYPE_CHECKING:
     from metastore.config import Config

@@ -19,10 +19,11 @@ from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.partition_queries import with_table
 from metastore.service.operations.notifications import last_id
-from metastore.store import listings, partition_structs, partitions
-from metastore.store.compactions import QueueEntry
-from metastore.store.database import Session
-from metastore.store.listings import DatabaseRow, LeaseRow, TableRow, TransactionRow, TransactionWrite
+from metastore.store.catalog.partitions import partition_structs, partitions
+from metastore.store.compaction.compactions import QueueEntry
+from metastore.store.core.database import Session
+from metastore.store.operations import listings
+from metastore.store.operations.listings import DatabaseRow, LeaseRow, TableRow, TransactionRow, TransactionWrite
 
 CHUNK = 5_000
 """Partitions that are read at a time where a filter decides over them."""

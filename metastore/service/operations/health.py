@@ -13,7 +13,7 @@ from collections.abc import Callable
 from metastore import log
 from metastore.errors import MetastoreError
 from metastore.service.call.context import Metastore
-from metastore.store import migrate, probe
+from metastore.store.core import migrate, probe
 
 PATIENCE = 1.0
 """Seconds in which the database must answer."""

@@ -31,9 +31,9 @@ from metastore.service.call.names import TableName, database_name
 from metastore.service.catalog.partitions.partitions import get_partitions_by_names, partition_name
 from metastore.service.catalog.tables.tables import find_table
 from metastore.service.changes.change import change
-from metastore.store import notifications
-from metastore.store.database import Session
-from metastore.store.notifications import BATCH, Filter
+from metastore.store.core.database import Session
+from metastore.store.operations import notifications
+from metastore.store.operations.notifications import BATCH, Filter
 
 
 def _number(metastore: Metastore) -> None:

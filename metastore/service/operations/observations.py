@@ -13,8 +13,8 @@ from metastore.rules.compactions import STATE_TEXTS
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Metastore
 from metastore.service.operations.notifications import last_id
-from metastore.store import observations
-from metastore.store.database import Session
+from metastore.store.core.database import Session
+from metastore.store.operations import observations
 
 COUNT_OBJECTS_AFTER = 60.0
 """Seconds for which the numbers of objects are kept: counting a million partitions reads an index from end to end."""

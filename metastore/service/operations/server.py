@@ -8,7 +8,7 @@ from metastore.config import ConfigError, changed, without_passwords
 from metastore.errors import ConfigValueSecurity, MetaError
 from metastore.rules.patterns import compile_expression
 from metastore.service.call.context import Call
-from metastore.store import catalogs
+from metastore.store.catalog import catalogs
 
 ITS_OWN = frozenset(
     {

@@ -23,7 +23,7 @@ from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import MetaError
-from metastore.store.answer import Answer
+from metastore.store.drivers.answer import Answer
 
 Row = tuple[Any, ...]
 FEW, MANY = 200, 10_000

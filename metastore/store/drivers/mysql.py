@@ -12,7 +12,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.sql.dml import Insert
 
 from metastore.errors import MetaError
-from metastore.store.answer import Answer
+from metastore.store.drivers.answer import Answer
 from metastore.store.drivers.contract import (
     FEW,
     Driver,

@@ -19,7 +19,7 @@ from pymysql.constants import COMMAND, CR, SERVER_STATUS
 from pymysql.converters import escape_string
 from pymysql.cursors import RE_INSERT_VALUES
 
-from metastore.store.answer import Answer
+from metastore.store.drivers.answer import Answer
 from metastore.store.drivers.mysql_answers import Answers, Result, Row
 
 TOGETHER = 500_000

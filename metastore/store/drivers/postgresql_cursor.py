@@ -17,7 +17,7 @@ import psycopg
 from psycopg import errors, pq
 from psycopg.adapt import Transformer
 
-from metastore.store.answer import Answer
+from metastore.store.drivers.answer import Answer
 from metastore.store.drivers.postgresql_values import BinaryArray, encoded
 
 MAX_PREPARED_STATEMENTS = 500

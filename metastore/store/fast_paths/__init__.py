@@ -3,7 +3,7 @@
 `contract.FastPaths` says what each does. `service.fast_paths` alone calls them.
 """
 
-from metastore.store.database import Database
+from metastore.store.core.database import Database
 from metastore.store.fast_paths.contract import FIRST, LAST, PLAIN, WRITE_ID, Ended, FastPaths, Hint, LockAttempt
 from metastore.store.fast_paths.mysql import MySQL
 from metastore.store.fast_paths.postgresql import PostgreSQL

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from metastore.store.components import Intent
-from metastore.store.database import Database
-from metastore.store.locks import Component, KnownWriteId, NewLock, OverlapScope
-from metastore.store.notifications import LogRow
-from metastore.store.transactions import COMPONENTS, LOCKS, RANGES, WRITE_IDS, Who
-from metastore.store.write_ids import TableKey
+from metastore.store.core.database import Database
+from metastore.store.operations.notifications import LogRow
+from metastore.store.transactions.components import Intent
+from metastore.store.transactions.locks import Component, KnownWriteId, NewLock, OverlapScope
+from metastore.store.transactions.transactions import COMPONENTS, LOCKS, RANGES, WRITE_IDS, Who
+from metastore.store.transactions.write_ids import TableKey
 
 FIRST, LAST, WRITE_ID = -2, -1, -1
 """Stand in a message for the first and the last opened transaction, and for the first write id."""

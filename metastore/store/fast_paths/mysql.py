@@ -11,17 +11,18 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from metastore.idl import TxnType
-from metastore.store import counters, locks, write_ids
-from metastore.store.answer import Answer
-from metastore.store.components import COLUMNS as INTENT_COLUMNS
-from metastore.store.components import INSERT, Intent
-from metastore.store.database import Database, Session
+from metastore.store.core import counters
+from metastore.store.core.database import Database, Session
+from metastore.store.drivers.answer import Answer
 from metastore.store.drivers.contract import FEW, BrokenAtCommit, GuardFailed
 from metastore.store.fast_paths import mysql_statements as sql
 from metastore.store.fast_paths.contract import PLAIN, Ended, FastPaths, Hint, LockAttempt
-from metastore.store.notifications import LogRow
-from metastore.store.transactions import ABORTED, COMMITTED, COMPONENTS, LOCKS, Who, add_holds
-from metastore.store.write_ids import TableKey
+from metastore.store.operations.notifications import LogRow
+from metastore.store.transactions import locks, write_ids
+from metastore.store.transactions.components import COLUMNS as INTENT_COLUMNS
+from metastore.store.transactions.components import INSERT, Intent
+from metastore.store.transactions.transactions import ABORTED, COMMITTED, COMPONENTS, LOCKS, Who, add_holds
+from metastore.store.transactions.write_ids import TableKey
 
 Done = TypeVar("Done")
 MAX_INTENTS = 4

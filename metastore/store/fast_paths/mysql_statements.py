@@ -13,14 +13,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from metastore.idl import TxnType
-from metastore.store import counters, locks, write_ids
-from metastore.store.clauses import Among, bound, constant
-from metastore.store.components import COLUMNS as INTENT_COLUMNS
+from metastore.store.core import counters
+from metastore.store.core.clauses import Among, bound, constant
 from metastore.store.drivers.contract import inserting
 from metastore.store.fast_paths.contract import BEFORE_WRITE_ID, FIRST, IN_PLACE_OF_WRITE_ID
-from metastore.store.notifications import LogRow
-from metastore.store.schema import counters as counter_rows
-from metastore.store.schema import (
+from metastore.store.operations.notifications import LogRow
+from metastore.store.schema.model import counters as counter_rows
+from metastore.store.schema.model import (
     lock_components,
     lock_queues,
     notifications,
@@ -29,11 +28,13 @@ from metastore.store.schema import (
     write_id_counters,
     write_id_ranges,
 )
-from metastore.store.schema import locks as lock_rows
-from metastore.store.schema import write_ids as write_id_rows
-from metastore.store.transactions import COLUMNS, IS_OPEN, LOWEST_OPEN, OPEN, RANGES, WRITE_IDS, WROTE, may_be_range
-from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
-from metastore.store.write_ids import TableKey
+from metastore.store.schema.model import locks as lock_rows
+from metastore.store.schema.model import write_ids as write_id_rows
+from metastore.store.transactions import locks, write_ids
+from metastore.store.transactions.components import COLUMNS as INTENT_COLUMNS
+from metastore.store.transactions.transactions import COLUMNS, IS_OPEN, LOWEST_OPEN, OPEN, RANGES, WRITE_IDS, WROTE, may_be_range
+from metastore.store.transactions.write_ids import COLUMNS as WRITE_ID_COLUMNS
+from metastore.store.transactions.write_ids import TableKey
 
 TRANSACTION, COMPONENT, COUNTER, WRITE_ID_COUNTER, WRITE_ID_RANGE, QUEUE = (
     transactions.c,

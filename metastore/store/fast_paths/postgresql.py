@@ -14,12 +14,10 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from metastore.idl import TxnType
-from metastore.store import counters
-from metastore.store.answer import Answer
-from metastore.store.clauses import Among, bare, constant
-from metastore.store.components import COLUMNS as INTENT_COLUMNS
-from metastore.store.components import INSERT
-from metastore.store.database import Database, Session
+from metastore.store.core import counters
+from metastore.store.core.clauses import Among, bare, constant
+from metastore.store.core.database import Database, Session
+from metastore.store.drivers.answer import Answer
 from metastore.store.fast_paths.contract import (
     BEFORE_WRITE_ID,
     FIRST,
@@ -31,11 +29,9 @@ from metastore.store.fast_paths.contract import (
     Hint,
     LockAttempt,
 )
-from metastore.store.locks import COMPONENT_COLUMNS as PART_COLUMNS
-from metastore.store.locks import QUEUES, NewLock, in_reach
-from metastore.store.notifications import LogRow
-from metastore.store.schema import counters as counter_rows
-from metastore.store.schema import (
+from metastore.store.operations.notifications import LogRow
+from metastore.store.schema.model import counters as counter_rows
+from metastore.store.schema.model import (
     lock_components,
     locks,
     notifications,
@@ -45,7 +41,11 @@ from metastore.store.schema import (
     write_id_ranges,
     write_ids,
 )
-from metastore.store.transactions import (
+from metastore.store.transactions.components import COLUMNS as INTENT_COLUMNS
+from metastore.store.transactions.components import INSERT
+from metastore.store.transactions.locks import COMPONENT_COLUMNS as PART_COLUMNS
+from metastore.store.transactions.locks import QUEUES, NewLock, in_reach
+from metastore.store.transactions.transactions import (
     ABORTED,
     COLUMNS,
     COMMITTED,
@@ -60,8 +60,8 @@ from metastore.store.transactions import (
     is_open,
     may_be_range,
 )
-from metastore.store.write_ids import COLUMNS as WRITE_ID_COLUMNS
-from metastore.store.write_ids import RANGE_COLUMNS, TableKey, is_range, number_of, overlaps
+from metastore.store.transactions.write_ids import COLUMNS as WRITE_ID_COLUMNS
+from metastore.store.transactions.write_ids import RANGE_COLUMNS, TableKey, is_range, number_of, overlaps
 
 TRANSACTION, COMPONENT, COUNTER, WRITE_ID_COUNTER = transactions.c, transaction_components.c, counter_rows.c, write_id_counters.c
 WRITE_ID, WRITE_ID_RANGE = write_ids.c, write_id_ranges.c

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from metastore import idl
 from metastore.client import Client, connect
-from metastore.store.all_tables import metadata
-from metastore.store.database import Database
+from metastore.store.core.all_tables import metadata
+from metastore.store.core.database import Database
 from metastore.wire.audit import changes
 from metastore.wire.authorization.table import RULES
 from metastore.wire.methods import METHODS

@@ -14,7 +14,7 @@ from metastore import idl
 from metastore.errors import InvalidObject, InvalidOperation, NoSuchObject, PermissionDenied, UnknownDatabase
 from metastore.service.authorization import decision, grants
 from metastore.service.call.context import Metastore
-from metastore.store.schema import tables
+from metastore.store.schema.model import tables
 from tests.service.authorization.callers import GROUP, ROLE, USER, As, Caller, bag, refusal, table
 from tests.support.catalog import MetastoreMaker
 

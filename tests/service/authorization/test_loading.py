@@ -15,7 +15,7 @@ from metastore.service.authorization.grants import Grants
 from metastore.service.authorization.loading import load
 from metastore.service.authorizer import DATABASE, SEE, Access, Authorizer, Who
 from metastore.service.catalog.catalogs import create_startup_objects
-from metastore.store.database import Database
+from metastore.store.core.database import Database
 from metastore.wire.authorization.guard import Guard
 from metastore.wire.authorization.rules import Want, found_by, needs
 from metastore.wire.authorization.table import RULES, document

@@ -15,7 +15,7 @@ from metastore.errors import MetastoreError
 from metastore.listeners import Listeners
 from metastore.service.call.context import Client, Metastore
 from metastore.service.catalog.catalogs import create_startup_objects
-from metastore.store import migrate
+from metastore.store.core import migrate
 from metastore.wire.dispatch import Dispatcher
 from metastore.wire.methods import METHODS
 from metastore.wire.protocol import Message, write_message

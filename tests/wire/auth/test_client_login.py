@@ -17,8 +17,8 @@ from metastore.idl import FieldSchema, Partition, SerDeInfo, StorageDescriptor, 
 from metastore.rules.delegation_tokens import KIND
 from metastore.rules.delegation_tokens import DelegationToken as Written
 from metastore.service.accounts import users
-from metastore.store import migrate
-from metastore.store.database import Database
+from metastore.store.core import migrate
+from metastore.store.core.database import Database
 from tests.support.servers import serving
 
 TOKEN = Written(b"identifier", b"password")

@@ -21,7 +21,7 @@ import pytest
 
 from metastore.service.accounts import users
 from metastore.service.call.identity import Login
-from metastore.store.database import Database
+from metastore.store.core.database import Database
 from metastore.wire.addresses import site_of
 from metastore.wire.auth import failures, gate
 from metastore.wire.auth.gate import Gate
@@ -315,7 +315,7 @@ def basic(user: str) -> dict[str, str]:
 
 
 def test_unknown_expired_wrong_and_keys_cost_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metastore.store import migrate
+    from metastore.store.core import migrate
 
     database = Database(f"sqlite:///{tmp_path}/users.db")
     migrate.upgrade(database)

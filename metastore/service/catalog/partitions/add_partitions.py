@@ -20,9 +20,9 @@ from metastore.service.catalog.statistics import quick_stats, write_statistics
 from metastore.service.catalog.tables.tables import find_table
 from metastore.service.catalog.translation import AT_ROOT
 from metastore.service.changes.change import change
-from metastore.store import partitions
-from metastore.store.database import Session
-from metastore.store.partition_structs import share_columns
+from metastore.store.catalog.partitions import partitions
+from metastore.store.catalog.partitions.partition_structs import share_columns
+from metastore.store.core.database import Session
 from metastore.warehouse import Reach
 from metastore.warehouse.locations import is_root, join
 

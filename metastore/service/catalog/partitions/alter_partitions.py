@@ -41,11 +41,12 @@ from metastore.service.catalog.tables.tables import find_table, on_cached_table
 from metastore.service.catalog.translation import AT_ROOT
 from metastore.service.changes.change import change
 from metastore.service.changes.occupants import occupants
-from metastore.store import dependents, partitions, statistics
-from metastore.store.database import Session
-from metastore.store.partition_structs import share_columns
-from metastore.store.tables import Known
-from metastore.store.write_ids import TableKey
+from metastore.store.catalog import dependents, statistics
+from metastore.store.catalog.partitions import partitions
+from metastore.store.catalog.partitions.partition_structs import share_columns
+from metastore.store.catalog.tables.tables import Known
+from metastore.store.core.database import Session
+from metastore.store.transactions.write_ids import TableKey
 from metastore.warehouse.locations import is_absolute, is_below, is_root, join, same_place
 
 log = structlog.get_logger()

@@ -19,9 +19,10 @@ from metastore.service.catalog.tables import empty_bases, soft_drops
 from metastore.service.catalog.tables.tables import find_table
 from metastore.service.changes.change import change
 from metastore.service.changes.deletion import Doomed
-from metastore.store import dependents, partitions
-from metastore.store.database import Session
-from metastore.store.write_ids import TableKey
+from metastore.store.catalog import dependents
+from metastore.store.catalog.partitions import partitions
+from metastore.store.core.database import Session
+from metastore.store.transactions.write_ids import TableKey
 from metastore.warehouse.locations import parse, prefix
 
 

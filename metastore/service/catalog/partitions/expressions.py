@@ -31,7 +31,7 @@ from metastore.service.catalog.partitions.drop_partitions import drop_named
 from metastore.service.catalog.partitions.partition_queries import Found, PartitionQuery, QueryPlan, find_all, selected_by
 from metastore.service.catalog.partitions.partitions import STRUCTS, get_partitions_in_pages, plan_of_filter
 from metastore.service.catalog.tables.tables import find_table
-from metastore.store.database import Session
+from metastore.store.core.database import Session
 from metastore.store.drivers.contract import Row
 
 EMPTY = (b"", b"\xff")

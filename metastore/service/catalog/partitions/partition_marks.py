@@ -15,7 +15,7 @@ from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.tables.tables import find_table
-from metastore.store import partition_marks
+from metastore.store.catalog.partitions import partition_marks
 
 if TYPE_CHECKING:
     from metastore.service.call.context import Metastore

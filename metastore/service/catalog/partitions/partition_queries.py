@@ -18,9 +18,9 @@ from metastore.rules.filters.partitions import Selection
 from metastore.service.call.context import Call
 from metastore.service.call.long_lists import LongList, Taker
 from metastore.service.call.names import TableName
-from metastore.store import partitions
-from metastore.store import tables as table_rows
-from metastore.store.database import Session
+from metastore.store.catalog.partitions import partitions
+from metastore.store.catalog.tables import tables as table_rows
+from metastore.store.core.database import Session
 from metastore.store.drivers.contract import Row
 
 T = TypeVar("T")

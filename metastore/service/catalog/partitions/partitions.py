@@ -34,9 +34,9 @@ from metastore.service.catalog.partitions.partition_queries import (
     find_in_pages,
     with_table,
 )
-from metastore.store import partition_structs, partitions
-from metastore.store import tables as table_rows
-from metastore.store.database import Session
+from metastore.store.catalog.partitions import partition_structs, partitions
+from metastore.store.catalog.tables import tables as table_rows
+from metastore.store.core.database import Session
 from metastore.store.drivers.contract import Row
 
 T = TypeVar("T")

@@ -12,9 +12,10 @@ from metastore.service.call.names import TableName
 from metastore.service.catalog.statistics.statistics import columns_named, partitions_named
 from metastore.service.catalog.tables.tables import find_table
 from metastore.service.changes.change import change
-from metastore.store import statistics, tables
-from metastore.store.database import Session
-from metastore.store.partitions import Locking
+from metastore.store.catalog import statistics
+from metastore.store.catalog.partitions.partitions import Locking
+from metastore.store.catalog.tables import tables
+from metastore.store.core.database import Session
 
 
 def from_table(call: Call, name: TableName, columns: Sequence[str] | None, engine: str | None = None) -> None:

@@ -24,8 +24,9 @@ from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.call.releases import HIVE
 from metastore.service.catalog.tables.tables import find_table
-from metastore.store import statistics, tables
-from metastore.store.database import Session
+from metastore.store.catalog import statistics
+from metastore.store.catalog.tables import tables
+from metastore.store.core.database import Session
 
 ENGINE = HIVE
 NDV_TUNER = "metastore.stats.ndv.tuner"

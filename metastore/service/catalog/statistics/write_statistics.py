@@ -24,9 +24,11 @@ from metastore.service.catalog.statistics.statistics import ENGINE, partitions_n
 from metastore.service.catalog.statistics.written_columns import WrittenColumns, checked, columns_of, encoded, with_columns
 from metastore.service.catalog.tables.tables import find_table, on_cached_table
 from metastore.service.changes.change import change
-from metastore.store import partitions, statistics, tables
-from metastore.store.database import Session
-from metastore.store.tables import Known
+from metastore.store.catalog import statistics
+from metastore.store.catalog.partitions import partitions
+from metastore.store.catalog.tables import tables
+from metastore.store.catalog.tables.tables import Known
+from metastore.store.core.database import Session
 
 _table_named = attrgetter("statsDesc.catName", "statsDesc.dbName", "statsDesc.tableName")
 

@@ -14,7 +14,7 @@ from metastore.idl import ColumnStatistics, ColumnStatisticsObj, Table
 from metastore.rules.names import normalize
 from metastore.rules.statistics import are_joinable
 from metastore.rules.statistics_kinds import in_kind, kind_for, kind_of, missing_field, with_data
-from metastore.store import statistics
+from metastore.store.catalog import statistics
 
 Group = TypeVar("Group", bound=Hashable)
 """A place, or whatever else tells the columns of one place from those of others."""

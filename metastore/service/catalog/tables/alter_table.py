@@ -33,9 +33,11 @@ from metastore.service.catalog.statistics import quick_stats
 from metastore.service.catalog.tables.tables import find_table
 from metastore.service.changes.change import change
 from metastore.service.changes.occupants import occupants
-from metastore.store import databases, dependents, partitions, statistics, tables, view_sources
-from metastore.store.database import Session
-from metastore.store.write_ids import TableKey
+from metastore.store.catalog import databases, dependents, statistics
+from metastore.store.catalog.partitions import partitions
+from metastore.store.catalog.tables import tables, view_sources
+from metastore.store.core.database import Session
+from metastore.store.transactions.write_ids import TableKey
 from metastore.warehouse import Reach
 from metastore.warehouse.locations import same_place
 

@@ -21,8 +21,9 @@ from metastore.service.catalog import constraints as constraint_service
 from metastore.service.catalog import privileges, translation
 from metastore.service.catalog.statistics import quick_stats, write_statistics
 from metastore.service.changes.change import change
-from metastore.store import databases, tables
-from metastore.store.database import Session
+from metastore.store.catalog import databases
+from metastore.store.catalog.tables import tables
+from metastore.store.core.database import Session
 
 CREATION_MARKS = ("created_with_ctas", "created_with_ctlt")
 

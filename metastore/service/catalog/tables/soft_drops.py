@@ -14,9 +14,9 @@ from metastore.rules.compactions import MAJOR, READY, write_properties
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
-from metastore.store import compactions
-from metastore.store.compactions import CompactedObject
-from metastore.store.database import Session
+from metastore.store.compaction import compactions
+from metastore.store.compaction.compactions import CompactedObject
+from metastore.store.core.database import Session
 
 TRANSACTION, WRITE_ID = "txnId", "writeId"
 

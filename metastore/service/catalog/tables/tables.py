@@ -24,11 +24,13 @@ from metastore.service.catalog.tables import empty_bases, soft_drops
 from metastore.service.changes import deletion
 from metastore.service.changes.change import change
 from metastore.service.changes.deletion import Doomed
-from metastore.store import catalogs, databases, dependents, indexes, partitions, statistics, tables, view_sources
-from metastore.store.answer import Answer
-from metastore.store.database import Session
-from metastore.store.tables import Known
-from metastore.store.write_ids import TableKey
+from metastore.store.catalog import catalogs, databases, dependents, statistics
+from metastore.store.catalog.partitions import partitions
+from metastore.store.catalog.tables import indexes, tables, view_sources
+from metastore.store.catalog.tables.tables import Known
+from metastore.store.core.database import Session
+from metastore.store.drivers.answer import Answer
+from metastore.store.transactions.write_ids import TableKey
 
 T = TypeVar("T")
 

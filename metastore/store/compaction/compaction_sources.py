@@ -1,0 +1,191 @@
+"""What compactions are started and cleaned by: completed writes, aborted transactions' writes, write ids; and the metrics of workers.
+
+One function per statement. This module reads the rows of transactions and removes those that a finished cleaning makes useless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from metastore.store.compaction.compactions import COMPACTION, OWNED, TRANSACTION, CompactedObject, is_object, named_object
+from metastore.store.core.clauses import Among, constant
+from metastore.store.core.database import Session
+from metastore.store.drivers.contract import Row
+from metastore.store.schema.model import compaction_metrics, compactions, transaction_components, transactions
+from metastore.store.transactions.components import OF_TABLE, has_no_conflicts
+from metastore.store.transactions.transactions import min_open
+from metastore.store.transactions.write_ids import is_table
+
+COMPONENT, COMPACTION_METRIC = transaction_components.c, compaction_metrics.c
+WRITTEN_SINCE = (
+    sa.select(COMPONENT.catalog, COMPONENT.database, COMPONENT.table, COMPONENT.partition)
+    .where(COMPONENT.committed_ms >= sa.bindparam("since"), COMPONENT.table.is_not(None))
+    .distinct()
+)
+ENDED_SINCE = (
+    sa.select(COMPACTION.catalog, COMPACTION.database, COMPACTION.table, COMPACTION.partition)
+    .where(Among(COMPACTION.state, "states"), sa.func.coalesce(COMPACTION.ended_ms, COMPACTION.committed_ms) >= sa.bindparam("since"))
+    .distinct()
+)
+LAST = (
+    sa.select(sa.func.max(COMPACTION.id).label("id"))
+    .where(Among(COMPACTION.state, "ended"))
+    .group_by(COMPACTION.catalog, COMPACTION.database, COMPACTION.table, COMPACTION.partition)
+    .subquery("last_entry")
+)
+TRIED = (
+    sa.select(COMPACTION.catalog, COMPACTION.database, COMPACTION.table, COMPACTION.partition)
+    .select_from(compactions.join(LAST, LAST.c.id == COMPACTION.id))
+    .where(Among(COMPACTION.state, "tried"))
+)
+ABORTED = (
+    sa.select(
+        COMPONENT.catalog,
+        COMPONENT.database,
+        COMPONENT.table,
+        COMPONENT.partition,
+        sa.func.min(TRANSACTION.started_ms),
+        sa.func.count(sa.distinct(COMPONENT.transaction_id)),
+    )
+    .select_from(transactions.join(transaction_components, COMPONENT.transaction_id == TRANSACTION.id))
+    .where(TRANSACTION.state == constant("a"), COMPONENT.table.is_not(None))
+    .group_by(COMPONENT.catalog, COMPONENT.database, COMPONENT.table, COMPONENT.partition)
+)
+UNSETTLED = sa.union_all(
+    *(
+        sa.select(number, TRANSACTION.state)
+        .select_from(joined)
+        .where(*is_table(table.c), number <= sa.bindparam("high"), Among(TRANSACTION.state, "states"), TRANSACTION.state != constant("c"))
+        for table, joined, number in OWNED
+    )
+)
+STATES = sa.select(TRANSACTION.id, TRANSACTION.state, TRANSACTION.commit_id).where(Among(TRANSACTION.id, "keys"))
+ABORTED_AT = (
+    sa.select(COMPONENT.transaction_id, COMPONENT.operation, COMPONENT.write_id)
+    .select_from(transaction_components.join(transactions, TRANSACTION.id == COMPONENT.transaction_id))
+    .where(*is_object(COMPONENT), TRANSACTION.state == constant("a"))
+)
+_ABORTED_IDS = sa.select(TRANSACTION.id).where(TRANSACTION.state == constant("a"))
+_COMPLETED = (*is_object(COMPONENT), COMPONENT.committed_ms.is_not(None), has_no_conflicts(COMPONENT, sa.bindparam("min_open")))
+DELETE_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED, COMPONENT.write_id <= sa.bindparam("high"))
+DELETE_ABORTED = sa.delete(transaction_components).where(
+    *is_object(COMPONENT),
+    COMPONENT.write_id <= sa.bindparam("high"),
+    ~Among(COMPONENT.write_id, "kept"),
+    COMPONENT.transaction_id.in_(_ABORTED_IDS),
+)
+DELETE_TRANSACTIONS = sa.delete(transaction_components).where(
+    Among(COMPONENT.transaction_id, "keys"),
+    *OF_TABLE,
+    COMPONENT.partition.is_not_distinct_from(sa.bindparam("partition_key")),
+    sa.or_(COMPONENT.write_id.is_(None), ~Among(COMPONENT.write_id, "kept")),
+)
+DELETE_ALL_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED)
+DELETE_ALL_ABORTED = sa.delete(transaction_components).where(*is_object(COMPONENT), COMPONENT.transaction_id.in_(_ABORTED_IDS))
+METRIC = (
+    COMPACTION_METRIC.database == sa.bindparam("database_key"),
+    COMPACTION_METRIC.table == sa.bindparam("table_key"),
+    COMPACTION_METRIC.partition == sa.bindparam("partition_key"),
+    COMPACTION_METRIC.type == sa.bindparam("type_key"),
+)
+READ_METRIC = sa.select(COMPACTION_METRIC.version).where(*METRIC)
+UPDATE_METRIC = (
+    sa.update(compaction_metrics)
+    .where(*METRIC, COMPACTION_METRIC.version == sa.bindparam("old_version"))
+    .values(value=sa.bindparam("new_value"), threshold=sa.bindparam("new_threshold"), version=COMPACTION_METRIC.version + 1)
+)
+DELETE_METRIC = sa.delete(compaction_metrics).where(*METRIC)
+
+
+class Aborted(NamedTuple):
+    """The aborted transactions that wrote to one object: when the first began, in milliseconds, and how many they are."""
+
+    object: CompactedObject
+    first_started: int
+    transactions: int
+
+
+def written_since(session: Session, since: int) -> set[CompactedObject]:
+    """Return what was written to by transactions that committed since then, in milliseconds."""
+    return {CompactedObject(*row) for row in session.rows(WRITTEN_SINCE, since=since)}
+
+
+def compacted_since(session: Session, since: int, states: Sequence[str]) -> set[CompactedObject]:
+    """Return what has an entry that came into one of the states since then."""
+    return {CompactedObject(*row) for row in session.rows(ENDED_SINCE, since=since, states=list(states))}
+
+
+def last_tried(session: Session, ended: Sequence[str], tried: Sequence[str]) -> set[CompactedObject]:
+    """Return what has an entry in one of the states `tried` as the last of those in the states `ended`."""
+    return {CompactedObject(*row) for row in session.rows(TRIED, ended=list(ended), tried=list(tried))}
+
+
+def aborted(session: Session) -> list[Aborted]:
+    """Return the objects to which aborted transactions wrote."""
+    return [Aborted(CompactedObject(*row[:4]), row[4], row[5]) for row in session.rows(ABORTED)]
+
+
+def aborted_at(session: Session, where: CompactedObject) -> list[Row]:
+    """Return (transaction, operation, write id) of the aborted writes to exactly one object."""
+    return list(session.rows(ABORTED_AT, **named_object(where)))
+
+
+def unsettled(session: Session, where: CompactedObject, high: int, states: Sequence[str]) -> list[tuple[int, str]]:
+    """Return (write id, state) of a table's write ids up to `high` whose transactions are in one of the states, but not committed."""
+    rows = session.rows(UNSETTLED, **named_object(where), high=high, states=list(states))
+    return [(write_id, state) for write_id, state in rows]
+
+
+def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, tuple[str, int | None]]:
+    """Return (state, commit id where it is known) of those of the transactions that are there."""
+    return {int(key): (str(state), commit) for key, state, commit in session.rows(STATES, keys=list(keys))} if keys else {}
+
+
+def delete(session: Session, where: CompactedObject, high: int, kept: Sequence[int]) -> None:
+    """Remove an object's completed writes, and aborted ones but those with the write ids `kept`, up to a write id.
+
+    Changes that an open transaction may conflict with stay.
+    """
+    session.execute(DELETE_COMPLETED, **named_object(where), high=high, min_open=min_open(session))
+    session.execute(DELETE_ABORTED, **named_object(where), high=high, kept=[-1, *kept])
+
+
+def delete_transactions(session: Session, where: CompactedObject, keys: Sequence[int], kept: Sequence[int]) -> None:
+    """Remove what transactions wrote to exactly one object, but that with the write ids `kept`."""
+    session.execute(DELETE_TRANSACTIONS, **named_object(where), keys=list(keys), kept=[-1, *kept])
+
+
+def delete_all(session: Session, where: CompactedObject) -> None:
+    """Remove all completed and aborted writes to an object that is gone, but changes that an open transaction may conflict with."""
+    session.execute(DELETE_ALL_COMPLETED, **named_object(where), min_open=min_open(session))
+    session.execute(DELETE_ALL_ABORTED, **named_object(where))
+
+
+def metric_version(session: Session, key: tuple[str, str, str, str]) -> int | None:
+    """Return the version of a metric (database, table, partition or "", type), None when it is not there."""
+    return session.number(READ_METRIC, **_metric(key))
+
+
+def update_metric(session: Session, key: tuple[str, str, str, str], version: int, value: int, threshold: int | None) -> bool:
+    """Change a metric if it still has the version; tell whether it had."""
+    return session.execute(UPDATE_METRIC, **_metric(key), old_version=version, new_value=value, new_threshold=threshold) > 0
+
+
+def insert_metric(session: Session, key: tuple[str, str, str, str], value: int, threshold: int | None) -> None:
+    """Add a metric with version 1."""
+    database, table, partition, kind = key
+    session.insert(
+        compaction_metrics, database=database, table=table, partition=partition, type=kind, value=value, version=1, threshold=threshold
+    )
+
+
+def delete_metric(session: Session, key: tuple[str, str, str, str]) -> bool:
+    """Remove a metric; tell whether it was there."""
+    return session.execute(DELETE_METRIC, **_metric(key)) > 0
+
+
+def _metric(key: tuple[str, str, str, str]) -> dict[str, str]:
+    return dict(zip(("database_key", "table_key", "partition_key", "type_key"), key, strict=True))

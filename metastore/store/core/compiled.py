@@ -1,0 +1,36 @@
+"""Compile constructs of SQLAlchemy Core once for a database. Never runs a statement."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.sql import ClauseElement
+
+from metastore.store.core.kinds import kind_of
+
+
+class Compiled(dict[ClauseElement, tuple[str, dict[str, Any], int]]):
+    """By a construct, its text for one database, the literals that it holds and its kind (see `store.kinds`).
+
+    A construct is compiled at its first use.
+    """
+
+    MAX_STATEMENTS = 5000
+
+    def __init__(self, dialect: sa.Dialect) -> None:
+        super().__init__()
+        self._dialect = dialect
+        self._lock = threading.Lock()
+
+    def __missing__(self, clause: ClauseElement) -> tuple[str, dict[str, Any], int]:
+        compiler: Any = clause.compile(dialect=self._dialect)
+        literals = {key: value for key, value in compiler.construct_params(_check=False).items() if value is not None}
+        text = str(compiler)
+        found = (text, literals, kind_of(text))
+        with self._lock:
+            if len(self) > self.MAX_STATEMENTS:
+                self.clear()
+            self[clause] = found
+        return found

@@ -1,0 +1,41 @@
+"""Rows of leases: who runs a periodic job for all servers that share the database. One function per statement; never runs a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from metastore.store.core.clauses import Among, constant
+from metastore.store.core.database import Session
+from metastore.store.schema.model import leases
+
+LEASE = leases.c
+FIND = sa.select(LEASE.holder, LEASE.expires_ms).where(LEASE.name == sa.bindparam("key"))
+TAKE = (
+    sa.update(leases)
+    .where(LEASE.name == sa.bindparam("key"), sa.or_(LEASE.holder == sa.bindparam("who"), LEASE.expires_ms <= sa.bindparam("now")))
+    .values(holder=sa.bindparam("who"), expires_ms=sa.bindparam("until"))
+)
+GIVE_BACK = sa.update(leases).where(Among(LEASE.name, "names"), LEASE.holder == sa.bindparam("who")).values(expires_ms=constant(0))
+
+
+def find(session: Session, name: str) -> tuple[str | None, int] | None:
+    """Return the holder of a lease and when it expires, in milliseconds; None for one that nobody ever had."""
+    row = session.row(FIND, key=name)
+    return None if row is None else (row[0], row[1])
+
+
+def add(session: Session, name: str) -> None:
+    """Add a lease that nobody has, if it is not there."""
+    session.insert_missing(leases, [{"name": name, "holder": None, "expires_ms": 0}])
+
+
+def take(session: Session, name: str, who: str, now: int, until: int) -> bool:
+    """Take or extend a lease that is `who`'s or has expired; tell whether it is `who`'s now."""
+    return session.execute(TAKE, key=name, who=who, now=now, until=until) > 0
+
+
+def give_back(session: Session, names: Sequence[str], who: str) -> None:
+    """Let those of the leases expire that are `who`'s."""
+    session.execute(GIVE_BACK, names=list(names), who=who)

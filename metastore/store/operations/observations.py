@@ -1,0 +1,57 @@
+"""Count what operators look at: objects, open transactions, locks, compactions, events, leases. Each is one statement; none locks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from metastore.store.core.database import Session
+from metastore.store.schema.model import catalogs, compactions, databases, functions, leases, locks, partitions, tables, transactions
+from metastore.store.transactions.transactions import OPEN
+
+OBJECTS = {"catalogs": catalogs, "databases": databases, "tables": tables, "partitions": partitions, "functions": functions}
+TRANSACTION, LOCK, COMPACTION, LEASE = transactions.c, locks.c, compactions.c, leases.c
+OPEN_TRANSACTIONS = sa.select(sa.func.count(), sa.func.min(TRANSACTION.started_ms)).where(
+    TRANSACTION.state == sa.literal_column(f"'{OPEN}'")
+)
+LOCKS = sa.select(LOCK.state, sa.func.count()).group_by(LOCK.state)
+COMPACTIONS = sa.select(COMPACTION.state, sa.func.count(), sa.func.min(COMPACTION.enqueued_ms)).group_by(COMPACTION.state)
+LEASES = sa.select(LEASE.name, LEASE.expires_ms)
+COUNTS = {name: sa.select(sa.func.count()).select_from(table) for name, table in OBJECTS.items()}
+
+
+class Group(NamedTuple):
+    """Rows of one state."""
+
+    state: str
+    """The letter of it."""
+    number: int
+    oldest_ms: int | None
+    """When the oldest came, in milliseconds since 1970."""
+
+
+def object_counts(session: Session) -> dict[str, int]:
+    """Return how many objects of each kind there are. It reads an index of each table from end to end."""
+    return {name: session.number(count) or 0 for name, count in COUNTS.items()}
+
+
+def open_transactions(session: Session) -> Group:
+    """Return the number of open transactions."""
+    number, oldest = session.rows(OPEN_TRANSACTIONS)[0]
+    return Group(OPEN, number, oldest)
+
+
+def lock_states(session: Session) -> dict[str, int]:
+    """Return the number of locks by the letter of their state."""
+    return dict(session.rows(LOCKS))
+
+
+def compaction_states(session: Session) -> list[Group]:
+    """Return the entries of the queue and its history by state."""
+    return [Group(*row) for row in session.rows(COMPACTIONS)]
+
+
+def lease_ends(session: Session) -> dict[str, int]:
+    """Return until when each periodic job is some server's, in milliseconds since 1970."""
+    return dict(session.rows(LEASES))
