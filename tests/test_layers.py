@@ -1,6 +1,7 @@
 """Imports point downwards, as `docs/architecture.md` says, and a library is used only where its matter belongs."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -127,6 +128,38 @@ def test_no_modules_import_each_other() -> None:
         for name in free:
             del left[name]
     assert sorted(left) == []
+
+
+SUBJECTS = ("service", "store")
+"""Packages whose folders are subjects. The folders of a catalog's tables, partitions and statistics are for reading alone."""
+MOST_MODULES = 15
+"""Of one folder."""
+
+
+def subject(module: str) -> str:
+    """Return the folder in which a module of such a package lies, the package itself for one that lies in none."""
+    path = PACKAGE.parent.joinpath(*module.split("."))
+    folder = path if path.is_dir() else path.parent
+    return "/".join(folder.relative_to(PACKAGE).parts[:2])
+
+
+@pytest.mark.parametrize("package", SUBJECTS)
+def test_subjects_know_each_other_in_one_direction(package: str) -> None:
+    left: dict[str, set[str]] = {}
+    for name, needs in dependencies().items():
+        if name.startswith(f"metastore.{package}."):
+            others = {subject(each) for each in needs if each.startswith(f"metastore.{package}.")}
+            left.setdefault(subject(name), set()).update(others - {subject(name)})
+    while free := {name for name, needs in left.items() if not needs & left.keys()}:
+        for name in free:
+            del left[name]
+    assert left == {}
+
+
+@pytest.mark.parametrize("package", SUBJECTS)
+def test_a_folder_holds_few_modules(package: str) -> None:
+    folders = Counter(path.parent for path in MODULES if part(path) == package and path.name != "__init__.py")
+    assert {str(folder.relative_to(PACKAGE)): count for folder, count in folders.items() if count > MOST_MODULES} == {}
 
 
 def test_the_base_modules_know_only_errors() -> None:

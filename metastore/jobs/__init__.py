@@ -12,7 +12,7 @@ from metastore.service.changes import deletion
 from metastore.service.compaction import abort_cleaner, cleaner, compaction_history, initiator
 from metastore.service.engines import replication_metrics, runtime_statistics, scheduled_queries
 from metastore.service.operations import notifications
-from metastore.service.transactions.transactions import house_keeping
+from metastore.service.transactions import house_keeping
 
 __all__ = ["JOBS", "Job", "Runner"]
 

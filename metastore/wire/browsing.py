@@ -17,7 +17,7 @@ from metastore.service.call.names import TableName
 from metastore.service.catalog import iceberg
 from metastore.service.operations import browsing
 from metastore.service.operations.browsing import Page
-from metastore.service.transactions.transactions import locks
+from metastore.service.transactions import locks
 from metastore.wire.authorization.rules import ADMIN, OPEN, READ, SEE, TABLE, Around, Decision, MethodRule, Want, database, found_by, needs
 from metastore.wire.authorization.transactions import seen, seen_events
 from metastore.wire.methods.table import Handler

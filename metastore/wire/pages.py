@@ -14,7 +14,7 @@ from metastore.service.authorizer import ADMINISTER, SERVER, Access, Who
 from metastore.service.call.context import Client, Metastore
 from metastore.service.operations.health import Readiness
 from metastore.service.operations.observations import Observation, Observer
-from metastore.service.transactions.transactions.locks import waiting_since
+from metastore.service.transactions.locks import waiting_since
 from metastore.store.core import migrate
 from metastore.wire.codec import IMPLEMENTATION
 from metastore.wire.console import Console

@@ -45,7 +45,7 @@ from metastore.idl import (
     UnlockRequest,
 )
 from metastore.rules.snapshots import format_transactions, of_reply
-from metastore.service.transactions.transactions.write_ids import MAX_EXCEPTIONS
+from metastore.service.transactions.write_ids import MAX_EXCEPTIONS
 from tests.races.clients import (
     CONTEXT,
     Within,

@@ -21,7 +21,7 @@ from metastore.errors import MetaError, NoSuchLock, NoSuchTransaction, Transacti
 from metastore.idl import LockState
 from metastore.rules.snapshots import of_reply
 from metastore.service.call.context import Call, Client, Metastore
-from metastore.service.transactions.transactions import house_keeping, locks, transactions
+from metastore.service.transactions import house_keeping, locks, transactions
 from metastore.store.schema import model as schema
 from tests.support.txns import (
     EXCL_WRITE,

@@ -11,7 +11,7 @@ from typing import Any
 
 from metastore.idl import AddDynamicPartitions, LockComponent, TxnType
 from metastore.service.call.context import Call
-from metastore.service.transactions.transactions import locks, transactions, write_ids
+from metastore.service.transactions import locks, transactions, write_ids
 from metastore.store.drivers.contract import FEW
 from tests.service.changes import of_another
 from tests.support import txns

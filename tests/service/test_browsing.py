@@ -13,7 +13,7 @@ from metastore.service.call.context import Call
 from metastore.service.compaction.compactions import compact
 from metastore.service.operations import browsing
 from metastore.service.operations.browsing import Page
-from metastore.service.transactions.transactions.transactions import abort_transaction, open_transactions
+from metastore.service.transactions.transactions import abort_transaction, open_transactions
 from tests.support.catalog import add_partitions, make_database, make_table
 
 FROM_THE_END = 2**62

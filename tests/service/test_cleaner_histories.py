@@ -21,9 +21,9 @@ from metastore.service.compaction import compaction_workers, compactions
 from metastore.service.compaction.abort_cleaner import clean_aborted
 from metastore.service.compaction.cleaner import clean
 from metastore.service.compaction.compaction_history import housekeep
-from metastore.service.transactions.transactions.house_keeping import delete_ended
-from metastore.service.transactions.transactions.transactions import get_open_transactions
-from metastore.service.transactions.transactions.write_ids import get_valid_write_ids
+from metastore.service.transactions.house_keeping import delete_ended
+from metastore.service.transactions.transactions import get_open_transactions
+from metastore.service.transactions.write_ids import get_valid_write_ids
 from tests.service.test_initiator import acid_table
 from tests.support import txns
 from tests.support.catalog import MetastoreMaker, call_of

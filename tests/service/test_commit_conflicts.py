@@ -17,7 +17,7 @@ from metastore.rules.transactions import INSERT as INSERTED
 from metastore.rules.transactions import UPDATE as UPDATED
 from metastore.rules.transactions import Intent
 from metastore.service.call.context import Call
-from metastore.service.transactions.transactions import write_ids
+from metastore.service.transactions import write_ids
 from metastore.store.core.database import Database, Session
 from metastore.store.fast_paths import mysql_statements
 from metastore.store.schema import model as schema

@@ -18,7 +18,7 @@ from metastore.listeners.events import Event
 from metastore.service.call.context import Call, Metastore
 from metastore.service.catalog.partitions import partitions
 from metastore.service.catalog.tables import tables
-from metastore.service.transactions.transactions import locks
+from metastore.service.transactions import locks
 from metastore.store.core.database import Session
 from metastore.store.schema import model as schema
 from metastore.warehouse.locations import parse

@@ -19,8 +19,8 @@ from metastore.service.catalog.partitions.partitions import get_partition
 from metastore.service.catalog.tables.tables import truncate_table
 from metastore.service.compaction.abort_cleaner import clean_aborted
 from metastore.service.operations import notifications
-from metastore.service.transactions.transactions import transactions, write_ids
-from metastore.service.transactions.transactions.commit import commit_transaction
+from metastore.service.transactions import transactions, write_ids
+from metastore.service.transactions.commit import commit_transaction
 from metastore.warehouse import acid as folders
 from tests.service.acid import fill
 from tests.service.test_initiator import acid_table, get_table_of

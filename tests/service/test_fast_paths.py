@@ -18,7 +18,7 @@ from metastore.errors import MetastoreError
 from metastore.idl import NotificationEvent, NotificationEventRequest
 from metastore.service.call.context import Call
 from metastore.service.operations import notifications
-from metastore.service.transactions.transactions import fast_paths, transactions
+from metastore.service.transactions import fast_paths, transactions
 from metastore.store.schema import model as schema
 from tests.service.fast_path_scenarios import MAX_OPEN, SCENARIOS, Scenario, World
 from tests.support import txns

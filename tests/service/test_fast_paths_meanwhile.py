@@ -18,7 +18,7 @@ from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.hints import MAX_TRANSACTIONS
 from metastore.service.operations import notifications
-from metastore.service.transactions.transactions import house_keeping, locks, transactions
+from metastore.service.transactions import house_keeping, locks, transactions
 from metastore.store.core.database import Database, Session
 from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.store.schema import model as schema

@@ -18,7 +18,7 @@ from metastore.service.catalog.partitions.drop_partitions import drop_partitions
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.compaction import compactions
-from metastore.service.transactions.transactions import write_ids
+from metastore.service.transactions import write_ids
 from metastore.store.catalog import dependents
 from metastore.store.catalog.dependents import ORDER
 from metastore.store.core.database import Session

@@ -12,7 +12,7 @@ from metastore.idl import LockState
 from metastore.listeners.events import AbortTransactions
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call, Metastore
-from metastore.service.transactions.transactions import house_keeping, locks, rebuilds, transactions
+from metastore.service.transactions import house_keeping, locks, rebuilds, transactions
 from metastore.store.catalog import dependents
 from metastore.store.core.database import Session
 from metastore.store.schema import model as schema

@@ -7,7 +7,7 @@ from metastore.errors import MetaError, NoSuchLock, NoSuchTransaction
 from metastore.idl import LockComponent, LockLevel, LockRequest, LockState, LockType
 from metastore.service.call import clock
 from metastore.service.call.context import Call
-from metastore.service.transactions.transactions import locks
+from metastore.service.transactions import locks
 from tests.support.catalog import MetastoreMaker, call_of
 from tests.support.statement_counts import StatementCounts
 from tests.support.txns import begin, begin_one

@@ -39,8 +39,8 @@ from metastore.service.catalog.statistics import delete_statistics, write_statis
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.operations import notifications
-from metastore.service.transactions.transactions import transactions
-from metastore.service.transactions.transactions.commit import commit_transaction
+from metastore.service.transactions import transactions
+from metastore.service.transactions.commit import commit_transaction
 from metastore.store.operations import notifications as rows
 from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 from tests.support.event_log import events, fire, message, newest, partitioned, types, written

@@ -34,7 +34,7 @@ from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import find_table
 from metastore.service.compaction import compactions
-from metastore.service.transactions.transactions import locks, write_ids
+from metastore.service.transactions import locks, write_ids
 from tests.support.catalog import add_partitions, call_of, make_table
 from tests.support.txns import begin_one
 

@@ -19,10 +19,10 @@ from metastore.errors import MetaError
 from metastore.idl import AllocateTableWriteIdsRequest, CommitTxnRequest, LockComponent, LockRequest, LockState, OpenTxnRequest
 from metastore.service.catalog.partitions import partitions
 from metastore.service.catalog.tables import tables
-from metastore.service.transactions.transactions.commit import commit_transaction
-from metastore.service.transactions.transactions.locks import lock
-from metastore.service.transactions.transactions.transactions import open_transactions
-from metastore.service.transactions.transactions.write_ids import allocate_write_ids
+from metastore.service.transactions.commit import commit_transaction
+from metastore.service.transactions.locks import lock
+from metastore.service.transactions.transactions import open_transactions
+from metastore.service.transactions.write_ids import allocate_write_ids
 from tests.support import databases
 from tests.support.catalog import add_partitions, call_of, make_table
 from tests.support.pgbouncer import PROGRAM, pooler

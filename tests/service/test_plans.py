@@ -22,7 +22,7 @@ from metastore.service.catalog.privileges import list_privileges
 from metastore.service.catalog.statistics import statistics, write_statistics
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
-from metastore.service.transactions.transactions import locks, transactions, write_ids
+from metastore.service.transactions import locks, transactions, write_ids
 from metastore.store.core.database import Session
 from metastore.store.operations import notifications as log
 from metastore.store.transactions import locks as lock_rows

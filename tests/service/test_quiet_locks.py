@@ -15,7 +15,7 @@ from metastore.service.call.names import TableName
 from metastore.service.catalog.databases import drop_database
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
-from metastore.service.transactions.transactions import locks
+from metastore.service.transactions import locks
 from metastore.store.core.caches import QuietQueue
 from metastore.store.core.database import Session
 from metastore.store.fast_paths import mysql

@@ -25,7 +25,7 @@ from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.create_table import create_table
 from metastore.service.catalog.tables.tables import drop_table, get_table, update_creation_metadata
 from metastore.service.compaction import compactions
-from metastore.service.transactions.transactions import rebuilds, transactions, write_ids
+from metastore.service.transactions import rebuilds, transactions, write_ids
 from metastore.store.schema import model as schema
 from tests.support.catalog import make_database, make_table
 from tests.support.snapshots import format_write_ids

@@ -9,7 +9,7 @@ import pytest
 from metastore.errors import MetaError, NoSuchLock, NoSuchTransaction, TransactionAborted, TransactionOpen
 from metastore.idl import DataOperationType, LockRequest, LockState, TxnType
 from metastore.service.call.context import Call
-from metastore.service.transactions.transactions import house_keeping, locks
+from metastore.service.transactions import house_keeping, locks
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import model as schema
 from metastore.store.transactions import locks as lock_rows

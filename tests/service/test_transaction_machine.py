@@ -23,7 +23,7 @@ from metastore.rules.locks import Component, Earlier, blocker
 from metastore.rules.snapshots import format_transactions, of_reply, snapshot
 from metastore.rules.transactions import Intent, RowChange, conflict
 from metastore.service.call.context import Call
-from metastore.service.transactions.transactions import house_keeping, locks, transactions
+from metastore.service.transactions import house_keeping, locks, transactions
 from tests.support.txns import (
     EXCL_WRITE,
     EXCLUSIVE,

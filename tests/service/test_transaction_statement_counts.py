@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from metastore.idl import AddDynamicPartitions, LockComponent
 from metastore.service.call.context import Call, Client, Metastore
-from metastore.service.transactions.transactions import house_keeping, locks, transactions, write_ids
+from metastore.service.transactions import house_keeping, locks, transactions, write_ids
 from metastore.store.compaction import compaction_sources
 from metastore.store.core.database import Session
 from metastore.store.drivers.contract import Row

@@ -16,8 +16,8 @@ from metastore.service.call.context import Call
 from metastore.service.catalog import databases
 from metastore.service.catalog.partitions import partitions
 from metastore.service.catalog.tables import tables
-from metastore.service.transactions.transactions import locks, replication, transactions
-from metastore.service.transactions.transactions.commit import latest_in_conflict
+from metastore.service.transactions import locks, replication, transactions
+from metastore.service.transactions.commit import latest_in_conflict
 from metastore.store.core.database import Session
 from metastore.store.schema.model import transactions as transaction_rows
 from metastore.store.transactions import transactions as transaction_store

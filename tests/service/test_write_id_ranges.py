@@ -14,7 +14,7 @@ import pytest
 from metastore.errors import MetaError, NoSuchTransaction
 from metastore.idl import TxnToWriteId, TxnType
 from metastore.service.call.context import Call
-from metastore.service.transactions.transactions import fast_paths, locks, transactions, write_ids
+from metastore.service.transactions import fast_paths, locks, transactions, write_ids
 from metastore.store.catalog import dependents
 from metastore.store.compaction import compaction_sources, compactions
 from metastore.store.core.database import Session

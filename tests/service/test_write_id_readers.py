@@ -14,7 +14,7 @@ from metastore.service.call.names import TableName
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.compaction.compaction_view import write_ids as view
-from metastore.service.transactions.transactions import house_keeping, locks, write_ids
+from metastore.service.transactions import house_keeping, locks, write_ids
 from metastore.store.compaction import compactions
 from metastore.store.compaction.compactions import CompactedObject
 from metastore.store.schema import model as schema

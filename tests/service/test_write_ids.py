@@ -7,7 +7,7 @@ from metastore.idl import AddDynamicPartitions, ReplTblWriteIdStateRequest, TxnT
 from metastore.listeners.events import AllocateWriteIds, Event
 from metastore.rules.snapshots import format_transactions, of_reply
 from metastore.service.call.context import Call
-from metastore.service.transactions.transactions import replication, transactions, write_ids
+from metastore.service.transactions import replication, transactions, write_ids
 from metastore.store.core.database import Session
 from metastore.store.schema import model as schema
 from metastore.store.transactions import write_id_snapshots

@@ -22,8 +22,8 @@ from metastore.idl import (
 from metastore.rules.snapshots import aborted_of
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
-from metastore.service.transactions.transactions import locks, transactions, write_ids
-from metastore.service.transactions.transactions.commit import commit_transaction
+from metastore.service.transactions import locks, transactions, write_ids
+from metastore.service.transactions.commit import commit_transaction
 from metastore.store.schema import model as schema
 
 INSERT, UPDATE, DELETE, SELECT = DataOperationType.INSERT, DataOperationType.UPDATE, DataOperationType.DELETE, DataOperationType.SELECT

@@ -13,7 +13,7 @@ from metastore.rules.table_types import place_of_new
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.tables.tables import find_table
-from metastore.service.transactions.transactions.commit import KEY_PREFIX
+from metastore.service.transactions.commit import KEY_PREFIX
 from metastore.store.catalog.tables.tables import STORED
 
 METADATA = "metadata_location"

@@ -1,0 +1,1 @@
+"""What one call carries: its client, names, time, hints for its answers."""

@@ -1,0 +1,1 @@
+"""Catalogs and databases, and all that lies in them: functions, constraints, privileges."""

@@ -20,7 +20,7 @@ from metastore.service.catalog.translation import DEFAULT_DATABASE
 from metastore.service.changes.change import change
 from metastore.service.changes.deletion import Doomed
 from metastore.service.changes.occupants import Occupant
-from metastore.service.transactions.transactions.replication import SOURCE, is_source
+from metastore.service.transactions.replication import SOURCE, is_source
 from metastore.store.catalog import bulk, catalogs, databases, dependents
 from metastore.store.catalog.partitions import partitions
 from metastore.store.catalog.tables import tables, view_sources

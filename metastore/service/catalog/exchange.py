@@ -22,7 +22,7 @@ from metastore.service.catalog.partitions.drop_partitions import remove_empty_pa
 from metastore.service.catalog.tables.tables import find_table
 from metastore.service.changes.change import change
 from metastore.service.changes.occupants import occupants, told
-from metastore.service.transactions.transactions.replication import is_source
+from metastore.service.transactions.replication import is_source
 from metastore.store.catalog import databases
 from metastore.store.catalog.partitions import partitions
 from metastore.store.catalog.tables import tables

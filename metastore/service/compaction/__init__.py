@@ -1,0 +1,1 @@
+"""The queue of compactions, its workers, the initiator and the cleaners."""

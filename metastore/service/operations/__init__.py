@@ -1,0 +1,1 @@
+"""For those who run a server: health, figures, notifications, pages to browse."""

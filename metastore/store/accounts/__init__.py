@@ -1,0 +1,1 @@
+"""Rows of users, roles and tokens."""

@@ -1,0 +1,1 @@
+"""Rows of privileges, owners and grants on locations."""

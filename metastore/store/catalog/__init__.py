@@ -1,0 +1,1 @@
+"""Rows of catalogs, databases, functions, constraints, statistics."""

@@ -1,0 +1,1 @@
+"""The way to a database: sessions, pool, compiled statements, caches, leases, migrations."""

@@ -1,0 +1,1 @@
+"""Rows of notifications, figures and pages of lists."""

@@ -1,0 +1,1 @@
+"""Rows of transactions, locks and write ids."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from metastore.idl import ShowLocksResponse
 from metastore.service.call.context import Call
-from metastore.service.transactions.transactions import locks
+from metastore.service.transactions import locks
 from metastore.wire.methods.table import Handler
 
 

@@ -14,8 +14,8 @@ from metastore.idl import (
     ReplayedTxnsForPolicyResult,
 )
 from metastore.service.call.context import Call
-from metastore.service.transactions.transactions import rebuilds, replication, transactions, write_ids
-from metastore.service.transactions.transactions.commit import commit_transaction, latest_in_conflict
+from metastore.service.transactions import rebuilds, replication, transactions, write_ids
+from metastore.service.transactions.commit import commit_transaction, latest_in_conflict
 from metastore.wire.methods.table import Handler
 from metastore.wire.methods.unpack import required
 

@@ -1,0 +1,1 @@
+"""Partitions: queries, changes, marks."""

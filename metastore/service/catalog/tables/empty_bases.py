@@ -16,8 +16,8 @@ from metastore.rules.transactions import INSERT, Intent
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
-from metastore.service.transactions.transactions import fast_paths
-from metastore.service.transactions.transactions.transactions import ended_error
+from metastore.service.transactions import fast_paths
+from metastore.service.transactions.transactions import ended_error
 from metastore.store.core.database import Session
 from metastore.store.transactions import components, transactions, write_ids
 from metastore.store.transactions.transactions import COMPONENTS

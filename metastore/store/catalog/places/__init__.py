@@ -1,0 +1,1 @@
+"""Locations of rows, and data that was taken away."""

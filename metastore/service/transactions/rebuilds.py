@@ -14,8 +14,8 @@ from metastore.rules.transactions import ROW_CHANGES
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import table_name
-from metastore.service.transactions.transactions.transactions import ended_error
-from metastore.service.transactions.transactions.write_ids import get_valid_write_ids, key_of
+from metastore.service.transactions.transactions import ended_error
+from metastore.service.transactions.write_ids import get_valid_write_ids, key_of
 from metastore.store.catalog.tables import view_sources
 from metastore.store.core.database import Session
 from metastore.store.transactions import rebuilds, transactions

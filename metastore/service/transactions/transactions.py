@@ -23,7 +23,7 @@ from metastore.listeners.events import AbortTransactions, OpenTransactions
 from metastore.rules.snapshots import aborted_bits
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
-from metastore.service.transactions.transactions import fast_paths
+from metastore.service.transactions import fast_paths
 from metastore.store.core import counters
 from metastore.store.core.database import Session
 from metastore.store.transactions import components, transactions, write_ids

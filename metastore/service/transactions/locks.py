@@ -22,8 +22,8 @@ from metastore.rules.transactions import INSERT, ROW_CHANGES, UPDATE, Intent, op
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import database_name
-from metastore.service.transactions.transactions import fast_paths, house_keeping
-from metastore.service.transactions.transactions.transactions import ended_error, heartbeat_transaction
+from metastore.service.transactions import fast_paths, house_keeping
+from metastore.service.transactions.transactions import ended_error, heartbeat_transaction
 from metastore.store.core.database import Database, Session
 from metastore.store.drivers.answer import Answer
 from metastore.store.transactions import locks, transactions, write_ids

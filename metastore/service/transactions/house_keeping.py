@@ -14,7 +14,7 @@ from metastore.idl import TxnType
 from metastore.listeners.events import AbortTransactions
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call, Client
-from metastore.service.transactions.transactions.transactions import abort
+from metastore.service.transactions.transactions import abort
 from metastore.store.core import counters
 from metastore.store.core.database import Session
 from metastore.store.transactions import house_keeping as rows

@@ -24,8 +24,8 @@ from metastore.rules.transactions import UPDATE, Intent, operation_of
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import table_name
-from metastore.service.transactions.transactions import fast_paths
-from metastore.service.transactions.transactions.transactions import ended_error, get_open_transactions
+from metastore.service.transactions import fast_paths
+from metastore.service.transactions.transactions import ended_error, get_open_transactions
 from metastore.store.catalog import dependents
 from metastore.store.core.database import Session
 from metastore.store.transactions import components, locks, transactions, write_id_snapshots, write_ids

@@ -24,8 +24,8 @@ from metastore.rules.transactions import (
 )
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
-from metastore.service.transactions.transactions import fast_paths, replication
-from metastore.service.transactions.transactions.transactions import abort, ended_error, is_replayed
+from metastore.service.transactions import fast_paths, replication
+from metastore.service.transactions.transactions import abort, ended_error, is_replayed
 from metastore.store.catalog.tables import tables
 from metastore.store.compaction import compactions
 from metastore.store.core import counters

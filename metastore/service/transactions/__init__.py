@@ -1,0 +1,1 @@
+"""Transactions, locks, write ids, and what is forgotten of them."""
