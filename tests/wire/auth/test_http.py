@@ -104,7 +104,7 @@ def test_an_unknown_method_and_a_failed_call_are_thrift_replies(server: ServerTh
     ("sent", "status"),
     [
         (b"GET /metastore HTTP/1.1\r\nHost: x\r\n\r\n", 405),
-        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 404),
+        (b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n", 404),
         (head("/other", "Content-Length: 3") + b"abc", 404),
         (head("/metastores", "Content-Length: 3") + b"abc", 404),
         (head("/metastore", "Content-Length: 3") + b"abc", 400),
