@@ -517,11 +517,7 @@ def upgrade() -> None:
             "commit_id", sa.BigInteger(), nullable=True, comment="a mark not below that of its commit: who began above it sees its writes"
         ),
         sa.Column(
-            "holds",
-            sa.Integer(),
-            server_default="0",
-            nullable=False,
-            comment="bits of store/transactions/transactions.py: where it may have rows",
+            "holds", sa.Integer(), server_default="0", nullable=False, comment="bits of store/transactions.py: where it may have rows"
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_transactions")),
     )

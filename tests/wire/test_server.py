@@ -254,12 +254,13 @@ def test_a_drain_waits_for_the_call_and_closes_the_silent(stub: Stub) -> None:
     results: list[object] = []
     silent = connect(server.uri, timeout=10)
     assert silent.getStatus() == 2
+    sock = silent._connected()._sock
     caller = threading.Thread(target=lambda: results.append(connect(server.uri, timeout=10).get_all_databases()))
     caller.start()
     assert stub.entered.wait(10)
     stopper = threading.Thread(target=server.stop)
     stopper.start()
-    assert silent._connected()._sock.recv(1) == b"", "the server closes the silent connection"
+    assert sock.recv(1) == b"", "the server closes the silent connection"
     assert stopper.is_alive()
     stub.release.set()
     stopper.join(30)

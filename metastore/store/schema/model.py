@@ -284,7 +284,7 @@ transactions = table(
     Column("heartbeat_ms", BigInteger, nullable=False),
     Column("ended_ms", BigInteger),
     Column("commit_id", BigInteger, comment="a mark not below that of its commit: who began above it sees its writes"),
-    Column("holds", Integer, nullable=False, server_default="0", comment="bits of store.transactions: where it may have rows"),
+    Column("holds", Integer, nullable=False, server_default="0", comment="bits of store/transactions.py: where it may have rows"),
     Index(None, "state", "id", postgresql_where=text("state <> 'c'")),  # PostgreSQL may read a whole one for an id alone
 )
 
