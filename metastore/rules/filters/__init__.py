@@ -9,12 +9,13 @@ Hive's own clients serialise their expressions instead: `read_expression` reads 
 
 from metastore.rules.filters.expressions import read_expression
 from metastore.rules.filters.kryo import NotUnderstood, is_expression
-from metastore.rules.filters.nodes import And, Between, Comparison, Constant, In, Node, Or
+from metastore.rules.filters.nodes import And, Between, Comparison, In, Node, Or
 from metastore.rules.filters.parser import parse
 from metastore.rules.filters.partitions import Selection, select_partitions
 from metastore.rules.filters.prefixes import leading_prefixes, united_prefixes
 from metastore.rules.filters.pruning import compile_expression, weakened
 from metastore.rules.filters.tables import TableFacts, compile_table_filter, keys_in
+from metastore.rules.filters.values import Constant
 
 __all__ = [
     "And",

@@ -5,15 +5,9 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass
-from decimal import Decimal
 
-Constant = str | int | Decimal | datetime.date | datetime.datetime
-"""A quoted string (without its quotes, escapes kept), `true` or `false`, a number, a `DATE` or a `TIMESTAMP` literal.
-
-A date or time of a year that Python does not have is a text.
-"""
+from metastore.rules.filters.values import Constant
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 from metastore.errors import MetaError
 from metastore.rules.filters.like import like
-from metastore.rules.filters.nodes import And, Between, Constant, In, Node, Or
+from metastore.rules.filters.nodes import And, Between, In, Node, Or
 from metastore.rules.filters.operators import COMPARE
-from metastore.rules.filters.values import KeyType, key_type, number_of, text_of
+from metastore.rules.filters.values import Constant, KeyType, key_type, number_of, text_of
 from metastore.rules.partition_names import DEFAULT_PARTITION
 from metastore.rules.types import STRINGS
 

@@ -17,7 +17,7 @@ from metastore.rules.types import type_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from metastore.rules.filters.nodes import Constant
+    from metastore.rules.filters.values import Constant
 
 MAXIMUM_PREFIXES = 200
 

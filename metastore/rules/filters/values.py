@@ -18,7 +18,12 @@ from typing import Any
 
 from metastore.errors import MetaError
 from metastore.rules import types
-from metastore.rules.filters.nodes import Constant
+
+Constant = str | int | Decimal | datetime.date | datetime.datetime
+"""A quoted string (without its quotes, escapes kept), `true` or `false`, a number, a `DATE` or a `TIMESTAMP` literal.
+
+A date or time of a year that Python does not have is a text.
+"""
 
 Reader = Callable[[str], Any]
 
