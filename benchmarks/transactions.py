@@ -52,7 +52,7 @@ from metastore.idl import (  # noqa: E402
     ShowLocksRequest,
     UnlockRequest,
 )
-from metastore.rules.snapshots import format_transactions, of_reply  # noqa: E402
+from metastore.rules.transactions.snapshots import format_transactions, of_reply  # noqa: E402
 from metastore.store.core.database import Database  # noqa: E402
 from metastore.wire.protocol import Dialect, decode, write_message  # noqa: E402
 from metastore.wire.settings import WireSettings  # noqa: E402

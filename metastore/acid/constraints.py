@@ -22,7 +22,7 @@ from metastore.acid.exact import checked
 from metastore.acid.types import arrow_type
 from metastore.client import Client, is_unknown_method
 from metastore.idl import CheckConstraintsRequest, DefaultConstraintsRequest, NotNullConstraintsRequest, Table
-from metastore.rules.hive_sql import constant
+from metastore.rules.engines.hive_sql import constant
 
 
 class ConstraintViolated(ValueError):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from metastore.acid.orc_files import IDENTITY, open_orc
-from metastore.rules.acid_directories import SeenWriteIds
+from metastore.rules.transactions.acid_directories import SeenWriteIds
 
 WRITER = "currentTransaction"
 """The column of the write id that wrote an event."""

@@ -23,7 +23,7 @@ from metastore.acid.nested import lists, maps, structs
 from metastore.acid.null_keys import NullKeys, has_maps, with_null_keys
 from metastore.acid.orc_footer import CHAR, FooterColumn, footer_of
 from metastore.acid.types import parts
-from metastore.rules.partition_values import text_of
+from metastore.rules.values.partition_values import text_of
 
 IDENTITY = ("originalTransaction", "bucket", "rowId")
 

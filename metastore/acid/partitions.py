@@ -7,8 +7,8 @@ from copy import copy
 
 from metastore.client import Client
 from metastore.idl import AddPartitionsRequest, Partition, Table
-from metastore.rules.partition_names import make_partition_name, partition_values
-from metastore.rules.partition_values import has_several_texts, hive_name
+from metastore.rules.values.partition_names import make_partition_name, partition_values
+from metastore.rules.values.partition_values import has_several_texts, hive_name
 
 
 class SeveralPartitions(Exception):
@@ -28,7 +28,7 @@ def found_or_added(client: Client, table: Table, names: Sequence[str], *, overwr
 
 
 def found(client: Client, table: Table, names: Sequence[str], *, overwrite: bool = False) -> dict[str, Partition]:
-    """Return the partitions that have the values of some names `k=v/..`, which are Hive's own (`rules/partition_values.py`).
+    """Return the partitions that have the values of some names `k=v/..`, which are Hive's own (`rules/values/partition_values.py`).
 
     A partition whose name spells the values otherwise is found as well. SeveralPartitions where an `overwrite` reaches a value that has
     more than one.

@@ -11,8 +11,8 @@ import pyarrow as pa
 from metastore.acid.hashing import buckets_of
 from metastore.acid.types import arrow_type
 from metastore.idl import Table
-from metastore.rules.partition_names import make_partition_name
-from metastore.rules.partition_values import read_value, text_of
+from metastore.rules.values.partition_names import make_partition_name
+from metastore.rules.values.partition_values import read_value, text_of
 
 
 class Portion(NamedTuple):

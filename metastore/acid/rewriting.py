@@ -36,7 +36,7 @@ from metastore.acid.orc_files import (
 from metastore.acid.orc_footer import DATE, TIMESTAMPS, Footer, footer_of
 from metastore.acid.own_bucket import is_of
 from metastore.acid.types import UnknownType, arrow_type, with_timestamps
-from metastore.rules.acid_directories import SeenWriteIds
+from metastore.rules.transactions.acid_directories import SeenWriteIds
 
 OLDEST, NEWEST = -292 * 365 * 86_400_000, 292 * 365 * 86_400_000
 """Milliseconds since 1970 between which PyArrow reads times, in whatever zone."""

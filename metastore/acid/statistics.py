@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from metastore.acid.transactions import TableSnapshot
 from metastore.client import Client
 from metastore.idl import AlterPartitionsRequest, AlterTableRequest, EnvironmentContext, Table
-from metastore.rules.snapshots import format_table, snapshot
+from metastore.rules.transactions.snapshots import format_table, snapshot
 
 FORGOTTEN = ("COLUMN_STATS_ACCURATE", "numRows", "rawDataSize")
 """The mark, and the numbers that Hive's next ANALYZE, as after a compaction, would declare exact again."""

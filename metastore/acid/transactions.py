@@ -41,8 +41,8 @@ from metastore.idl import (
     OpenTxnRequest,
     TxnType,
 )
-from metastore.rules.acid_directories import SeenWriteIds, Transactions
-from metastore.rules.snapshots import format_transactions, of_reply, of_table_reply, snapshot
+from metastore.rules.transactions.acid_directories import SeenWriteIds, Transactions
+from metastore.rules.transactions.snapshots import format_transactions, of_reply, of_table_reply, snapshot
 
 T = TypeVar("T")
 LOCK_PATIENCE = 300.0

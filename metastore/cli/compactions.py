@@ -12,7 +12,7 @@ import typer
 from metastore.cli.objects import require
 from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
 from metastore.cli.tables import print_table
-from metastore.rules.compactions import DEFAULT_POOL, INITIATED, READY, STATE_TEXTS, WAITS, WORKING
+from metastore.rules.transactions.compactions import DEFAULT_POOL, INITIATED, READY, STATE_TEXTS, WAITS, WORKING
 
 if TYPE_CHECKING:
     from metastore.client import Client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from metastore.idl import FieldSchema, StorageDescriptor, Table
-from metastore.rules.table_kinds import is_external
+from metastore.rules.catalog.table_kinds import is_external
 
 COUNTED = frozenset({"numFiles", "numRows", "rawDataSize", "totalSize", "transient_lastDdlTime", "COLUMN_STATS_ACCURATE", "EXTERNAL"})
 """Parameters that say how much there is, or what the statement says otherwise."""

@@ -17,7 +17,7 @@ from metastore.acid.buckets import Bucket
 from metastore.acid.event_file import OrcOptions
 from metastore.acid.null_keys import NullKeys
 from metastore.acid.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_rows
-from metastore.rules.acid_directories import SeenWriteIds
+from metastore.rules.transactions.acid_directories import SeenWriteIds
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.misplaced import by_spark, misplaced

@@ -16,8 +16,8 @@ from metastore.acid.partitions import found
 from metastore.client import Client
 from metastore.errors import InvalidObject, MetaError
 from metastore.idl import GetTableRequest, Partition, Table
-from metastore.rules.partition_names import canonical_name, make_partition_name, values_for_keys
-from metastore.rules.partition_values import hive_name
+from metastore.rules.values.partition_names import canonical_name, make_partition_name, values_for_keys
+from metastore.rules.values.partition_values import hive_name
 
 CAPABILITIES = [
     "HIVEFULLACIDREAD",

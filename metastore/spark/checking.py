@@ -9,7 +9,7 @@ from metastore.acid import buckets
 from metastore.acid.files import FsspecFiles
 from metastore.acid.orc_files import open_orc
 from metastore.acid.transactions import TableSnapshot, Transaction
-from metastore.rules.acid_directories import parse
+from metastore.rules.transactions.acid_directories import parse
 from metastore.spark.catalog import AcidTableInfo, Folder
 from metastore.spark.misplaced import Exact, misplaced
 from metastore.spark.selecting import Lister, Selected, select

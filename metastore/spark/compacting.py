@@ -20,7 +20,7 @@ from metastore.acid.buckets import Bucket, of_original
 from metastore.acid.null_keys import has_maps
 from metastore.acid.transactions import TableSnapshot
 from metastore.idl import CompactionInfoStruct, CompactionType
-from metastore.rules.acid_directories import FolderEntry, FolderState, base_name, delta_name, parse, staging_of
+from metastore.rules.transactions.acid_directories import FolderEntry, FolderState, base_name, delta_name, parse, staging_of
 from metastore.spark import faithful, writing
 from metastore.spark.bucket_tasks import DELETES, rewritten
 from metastore.spark.catalog import AcidTableInfo, Folder

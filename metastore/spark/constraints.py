@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 
 from metastore.acid.characters import limit_of
 from metastore.acid.constraints import CanNotKeepConstraint, Constraints, Declared
-from metastore.rules.hive_sql import respelled
+from metastore.rules.engines.hive_sql import respelled
 from metastore.spark.assignment import DoesNotFit, stored, type_of, violation
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.reading import time_zone

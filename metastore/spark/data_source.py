@@ -44,7 +44,7 @@ from metastore.acid.transactions import Transaction, component
 from metastore.acid.unchanged import check_unchanged
 from metastore.client import connect
 from metastore.idl import DataOperationType, LockType
-from metastore.rules.acid_directories import SeenWriteIds
+from metastore.rules.transactions.acid_directories import SeenWriteIds
 from metastore.spark.arrow import arrow_schema
 from metastore.spark.data_source_writing import HiveAcidStreamWriter, HiveAcidWriter, WriteRequest
 from metastore.spark.heartbeats import Heartbeats

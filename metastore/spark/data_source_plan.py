@@ -9,7 +9,7 @@ from uuid import uuid4
 from metastore.acid import buckets
 from metastore.acid.constraints import Constraints
 from metastore.idl import Table
-from metastore.rules.acid_directories import staging_name
+from metastore.rules.transactions.acid_directories import staging_name
 from metastore.spark.catalog import AcidTableInfo
 
 FILES_OF_A_TASK = 256

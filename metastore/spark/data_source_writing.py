@@ -33,7 +33,7 @@ from metastore.acid.transactions import Agent, Transaction, TransactionLost, com
 from metastore.acid.unchanged import check_unchanged
 from metastore.client import connect
 from metastore.idl import AbortTxnRequest, DataOperationType, LockType, TxnState, TxnType
-from metastore.rules.acid_directories import base_name, delta_name, staging_name
+from metastore.rules.transactions.acid_directories import base_name, delta_name, staging_name
 from metastore.spark import batch_numbers
 from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
 from metastore.spark.data_source_plan import Staged, WritePlan

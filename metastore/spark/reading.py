@@ -25,9 +25,9 @@ from metastore.acid.characters import is_limited, limit_of
 from metastore.acid.null_keys import has_maps
 from metastore.acid.transactions import TableSnapshot
 from metastore.acid.types import parts
-from metastore.rules.acid_directories import SeenWriteIds
-from metastore.rules.partition_names import DEFAULT_PARTITION, escape
-from metastore.rules.types import type_name
+from metastore.rules.transactions.acid_directories import SeenWriteIds
+from metastore.rules.values.partition_names import DEFAULT_PARTITION, escape
+from metastore.rules.values.types import type_name
 from metastore.spark.arrow import arrow_schema
 from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type
 from metastore.spark.hadoop import in_parallel

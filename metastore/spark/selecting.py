@@ -13,7 +13,7 @@ from metastore.acid.buckets import Bucket, Original
 from metastore.acid.files import FsspecFiles, Status
 from metastore.acid.transactions import TableSnapshot
 from metastore.hidden import is_hidden
-from metastore.rules.acid_directories import Delta, Extent, FolderEntry, FolderState, SeenWriteIds, decide, parse
+from metastore.rules.transactions.acid_directories import Delta, Extent, FolderEntry, FolderState, SeenWriteIds, decide, parse
 from metastore.spark.catalog import Folder
 from metastore.spark.hadoop import FileError, Files, in_parallel
 

@@ -32,10 +32,10 @@ from metastore.acid.orc_files import cast
 from metastore.acid.own_bucket import footer_at_end, named
 from metastore.acid.partitions import found_or_added
 from metastore.idl import LockType, Table
-from metastore.rules.acid_directories import base_name, delta_name, staging_name
-from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name, unescape
-from metastore.rules.partition_values import WITH_ZONE, canonical, text_of
-from metastore.rules.types import type_name
+from metastore.rules.transactions.acid_directories import base_name, delta_name, staging_name
+from metastore.rules.values.partition_names import DEFAULT_PARTITION, make_partition_name, unescape
+from metastore.rules.values.partition_values import WITH_ZONE, canonical, text_of
+from metastore.rules.values.types import type_name
 from metastore.spark.assignment import stored
 from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
 from metastore.spark.constraints import default

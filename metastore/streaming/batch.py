@@ -34,7 +34,7 @@ from metastore.idl import (
     Table,
     TxnType,
 )
-from metastore.rules.acid_directories import Base, delta_name, parse
+from metastore.rules.transactions.acid_directories import Base, delta_name, parse
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from metastore.acid.transactions import LOCK_PATIENCE, Agent, server_timeout
 from metastore.acid.types import UnknownType
 from metastore.client import Client, connect
 from metastore.idl import ClientCapabilities, ClientCapability, GetTableRequest, Partition, Table
-from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
-from metastore.rules.partition_values import hive_name, read_value
+from metastore.rules.values.partition_names import DEFAULT_PARTITION, make_partition_name
+from metastore.rules.values.partition_values import hive_name, read_value
 from metastore.streaming.batch import TransactionBatch
 from metastore.streaming.records import RecordColumns, RecordWriter, Rows
 

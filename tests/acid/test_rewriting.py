@@ -22,7 +22,7 @@ from metastore.acid.buckets import Bucket, Original
 from metastore.acid.event_file import CODECS, EventWriter, OrcOptions
 from metastore.acid.orc_files import event_schema
 from metastore.acid.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_rows
-from metastore.rules.acid_directories import SeenWriteIds
+from metastore.rules.transactions.acid_directories import SeenWriteIds
 
 NUMBER = buckets.encode(3)
 COLUMNS = [("id", "int"), ("v", "string")]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from metastore.idl import CreateTableRequest
-from metastore.rules.delegation_tokens import read_identifier, read_token
+from metastore.rules.accounts.delegation_tokens import read_identifier, read_token
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 

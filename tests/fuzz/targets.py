@@ -22,7 +22,7 @@ from metastore.client_login.token import Token as TokenLogin
 from metastore.config import Config
 from metastore.errors import MetastoreError
 from metastore.listeners.registry import Listeners
-from metastore.rules.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token
+from metastore.rules.accounts.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token
 from metastore.service.accounts.delegation_tokens import ValidToken
 from metastore.service.call.context import Metastore
 from metastore.service.call.identity import Login

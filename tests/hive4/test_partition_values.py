@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from metastore.rules.partition_values import canonical
+from metastore.rules.values.partition_values import canonical
 from tests.hive4.conftest import Story
 from tests.hive4.test_spark import ACID, Both
 from tests.support.spark_session import session

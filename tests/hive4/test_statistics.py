@@ -23,8 +23,8 @@ from metastore.idl import (
     PartitionsStatsRequest,
     TableStatsRequest,
 )
-from metastore.rules.distinct_sketches import decode
-from metastore.rules.snapshots import format_table, of_table_reply
+from metastore.rules.statistics.distinct_sketches import decode
+from metastore.rules.transactions.snapshots import format_table, of_table_reply
 from tests.hive4.conftest import Story
 
 pytestmark = pytest.mark.slow

@@ -44,7 +44,7 @@ from metastore.idl import (
     TxnAbortedException,
     UnlockRequest,
 )
-from metastore.rules.snapshots import format_transactions, of_reply
+from metastore.rules.transactions.snapshots import format_transactions, of_reply
 from metastore.service.transactions.write_ids import MAX_EXCEPTIONS
 from tests.races.clients import (
     CONTEXT,

@@ -19,7 +19,7 @@ from metastore.app import build, close
 from metastore.config import Config
 from metastore.errors import MetaError, NoSuchLock, NoSuchTransaction, TransactionAborted
 from metastore.idl import LockState
-from metastore.rules.snapshots import of_reply
+from metastore.rules.transactions.snapshots import of_reply
 from metastore.service.call.context import Call, Client, Metastore
 from metastore.service.transactions import house_keeping, locks, transactions
 from metastore.store.schema import model as schema

@@ -3,7 +3,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from metastore.rules.acid_directories import (
+from metastore.rules.transactions.acid_directories import (
     CONVERTED,
     Base,
     Delta,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from metastore.idl import FieldSchema, Order, SkewedInfo, StorageDescriptor
-from metastore.rules import columns as rules
-from metastore.rules.columns import ColumnsDifference
+from metastore.rules.catalog import columns as rules
+from metastore.rules.catalog.columns import ColumnsDifference
 
 
 def fields(text: str) -> list[FieldSchema]:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.errors import MetaError
-from metastore.rules.compactions import (
+from metastore.rules.transactions.compactions import (
     ABORTED,
     DID_NOT_INITIATE,
     ENDED,

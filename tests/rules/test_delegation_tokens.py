@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.errors import InvalidInput
-from metastore.rules.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token, read_token_file
+from metastore.rules.accounts.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token, read_token_file
 
 NAMES = st.text(max_size=200)
 LONGS = st.integers(-(2**63), 2**63 - 1)

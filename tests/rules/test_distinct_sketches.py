@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metastore.rules.distinct_sketches import INDEX_BITS, SPARSE_BITS, Sketch, counted, decode, encode, join, merged
+from metastore.rules.statistics.distinct_sketches import INDEX_BITS, SPARSE_BITS, Sketch, counted, decode, encode, join, merged
 
 INDEXES = st.integers(INDEX_BITS.start, INDEX_BITS.stop - 1)
 NUMBERS = st.sampled_from([0, 1, 7, 150, 160, 2_000, 9_000])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from metastore.rules.hive_sql import NoConstant, constant, respelled
+from metastore.rules.engines.hive_sql import NoConstant, constant, respelled
 
 NOW = datetime(2024, 5, 1, 3, 4, 5)  # noqa: DTZ001  # a wall clock
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.errors import InvalidInput
-from metastore.rules.kerberos_names import NameRules, Principal, parse_principal
+from metastore.rules.accounts.kerberos_names import NameRules, Principal, parse_principal
 
 REALM = "EXAMPLE.COM"
 HADOOP = """RULE:[1:$1@$0](.*@YAHOO\\.COM)s/@.*//

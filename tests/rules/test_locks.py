@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.rules.locks import (
+from metastore.rules.transactions.locks import (
     EXCLUSIVE,
     EXCLUSIVE_WRITE,
     READ,

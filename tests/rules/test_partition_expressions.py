@@ -22,7 +22,7 @@ from metastore.rules.filters import (
     weakened,
 )
 from metastore.rules.filters.expressions import Constant, FunctionCall, KeyColumn
-from metastore.rules.partition_names import DEFAULT_PARTITION, partition_values
+from metastore.rules.values.partition_names import DEFAULT_PARTITION, partition_values
 from tests.support.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
 
 if TYPE_CHECKING:

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.errors import MetaError
-from metastore.rules.filters import And, Between, Comparison, In, Node, Or, like, parse, select_partitions
+from metastore.rules import like
+from metastore.rules.filters import And, Between, Comparison, In, Node, Or, parse, select_partitions
 from metastore.rules.filters import leading_prefixes as prefixes
-from metastore.rules.filters.like import sql_matcher
-from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
+from metastore.rules.like import sql_matcher
 from metastore.rules.patterns import compile_expression
+from metastore.rules.values.partition_names import DEFAULT_PARTITION, make_partition_name
 
 
 def select(text: str, hive_type: str, *values: str) -> list[str]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.errors import InvalidObject, MetaError
-from metastore.rules import partition_names as names
+from metastore.rules.values import partition_names as names
 
 values = st.text(min_size=0, max_size=12) | st.sampled_from(["..", ".", "../../x", "/", "%2F", "a=b/c", "\0", "%", "é"])
 

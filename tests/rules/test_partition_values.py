@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from metastore.rules.partition_values import canonical, hive_name, read_value, text_of
+from metastore.rules.values.partition_values import canonical, hive_name, read_value, text_of
 
 SPELLED = [
     # type, a text, Hive's own text

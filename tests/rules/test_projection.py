@@ -3,7 +3,7 @@
 import pytest
 
 from metastore.idl import Partition, PartitionSpec, StorageDescriptor, Table
-from metastore.rules.projection import as_specs
+from metastore.rules.catalog.projection import as_specs
 
 COLUMNS: list[str] = []
 

@@ -6,7 +6,7 @@ import pytest
 
 from metastore.errors import InvalidObject
 from metastore.idl import WMFullResourcePlan, WMPool, WMResourcePlan
-from metastore.rules.resource_plans import is_policy, pool_path, shortcomings
+from metastore.rules.engines.resource_plans import is_policy, pool_path, shortcomings
 
 
 def plan(*pools: tuple[str, float | None, int | None], parallelism: int | None = None, policy: str | None = None) -> WMFullResourcePlan:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from metastore.errors import InvalidInput
-from metastore.rules.schedules import next_time
+from metastore.rules.engines.schedules import next_time
 
 BEGIN = datetime(2026, 11, 26, 20, tzinfo=timezone.utc)
 BERLIN = ZoneInfo("Europe/Berlin")

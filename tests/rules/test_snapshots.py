@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from metastore.errors import MetaError
 from metastore.idl import GetOpenTxnsResponse, TableValidWriteIds
-from metastore.rules.snapshots import (
+from metastore.rules.transactions.snapshots import (
     NEVER,
     Snapshot,
     TableSnapshots,

@@ -15,8 +15,8 @@ from metastore.idl import (
     Timestamp,
     TimestampColumnStatsData,
 )
-from metastore.rules.distinct_sketches import SPARSE_BITS, Sketch, encode
-from metastore.rules.statistics import aggregate, are_joinable, merge
+from metastore.rules.statistics.distinct_sketches import SPARSE_BITS, Sketch, encode
+from metastore.rules.statistics.statistics import aggregate, are_joinable, merge
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 COUNTS = st.integers(0, 10**9)

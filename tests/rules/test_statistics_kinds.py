@@ -24,7 +24,7 @@ from metastore.idl import (
     Timestamp,
     TimestampColumnStatsData,
 )
-from metastore.rules.statistics_kinds import alike, in_kind, kind_for, kind_of, order_of
+from metastore.rules.statistics.statistics_kinds import alike, in_kind, kind_for, kind_of, order_of
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 

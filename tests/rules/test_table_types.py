@@ -11,9 +11,9 @@ import pytest
 
 from metastore.errors import MetaError
 from metastore.idl import Order, SerDeInfo, StorageDescriptor, Table
-from metastore.rules import capabilities as caps
-from metastore.rules import table_types as rules
-from metastore.rules.transactional import ORC_INPUT, ORC_OUTPUT, ORC_SERDE
+from metastore.rules.catalog import capabilities as caps
+from metastore.rules.catalog import table_types as rules
+from metastore.rules.catalog.transactional import ORC_INPUT, ORC_OUTPUT, ORC_SERDE
 
 ROOTS = rules.Roots(
     managed="file:/w/managed",

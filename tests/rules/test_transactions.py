@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metastore.idl import DataOperationType, LockType
-from metastore.rules.transactions import Intent, RowChange, conflict, conflict_text, operation_of
+from metastore.rules.transactions.transactions import Intent, RowChange, conflict, conflict_text, operation_of
 
 OPERATIONS = st.sampled_from("iud")
 PARTITIONS = st.sampled_from([None, "p=1", "p=2"])

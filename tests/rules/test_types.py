@@ -6,7 +6,7 @@ import pytest
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
 from metastore.idl import FieldSchema, SkewedInfo
-from metastore.rules import types
+from metastore.rules.values import types
 
 
 def columns(*pairs: tuple[str | None, str | None]) -> list[FieldSchema]:

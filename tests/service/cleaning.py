@@ -13,7 +13,7 @@ from metastore.idl import (
     ShowCompactResponseElement,
     TxnType,
 )
-from metastore.rules.compactions import INITIATED
+from metastore.rules.transactions.compactions import INITIATED
 from metastore.service.call.context import Call, Metastore
 from metastore.service.call.names import TableName
 from metastore.service.compaction import compaction_workers, compactions

@@ -22,7 +22,7 @@ from metastore.idl import (
     StringColumnStatsData,
 )
 from metastore.listeners.events import AlterPartitions, Event
-from metastore.rules.statistics_validity import exact_columns
+from metastore.rules.statistics.statistics_validity import exact_columns
 from metastore.service.call.context import Call, Metastore
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition

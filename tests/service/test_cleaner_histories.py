@@ -13,8 +13,17 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from metastore.idl import CompactionInfoStruct, CompactionRequest, CompactionType, ShowCompactRequest, TxnType
-from metastore.rules.acid_directories import FolderEntry, FolderState, SeenWriteIds, Transactions, base_name, decide, delta_name, parse
-from metastore.rules.snapshots import aborted_of, of_reply
+from metastore.rules.transactions.acid_directories import (
+    FolderEntry,
+    FolderState,
+    SeenWriteIds,
+    Transactions,
+    base_name,
+    decide,
+    delta_name,
+    parse,
+)
+from metastore.rules.transactions.snapshots import aborted_of, of_reply
 from metastore.service.call.context import Call
 from metastore.service.catalog.tables.tables import drop_table
 from metastore.service.compaction import compaction_workers, compactions

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 
 from metastore.errors import TransactionAborted
 from metastore.idl import AddDynamicPartitions, TxnType
-from metastore.rules.transactions import INSERT as INSERTED
-from metastore.rules.transactions import UPDATE as UPDATED
-from metastore.rules.transactions import Intent
+from metastore.rules.transactions.transactions import INSERT as INSERTED
+from metastore.rules.transactions.transactions import UPDATE as UPDATED
+from metastore.rules.transactions.transactions import Intent
 from metastore.service.call.context import Call
 from metastore.service.transactions import write_ids
 from metastore.store.core.database import Database, Session

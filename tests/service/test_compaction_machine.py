@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from metastore.errors import MetaError
 from metastore.idl import CompactionInfoStruct, CompactionRequest, CompactionType, ShowCompactRequest
-from metastore.rules.compactions import (
+from metastore.rules.transactions.compactions import (
     ABORTED,
     FAILED,
     FOLLOWS,

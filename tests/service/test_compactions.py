@@ -19,7 +19,7 @@ from metastore.idl import (
     GetLatestCommittedCompactionInfoRequest,
     LongColumnStatsData,
 )
-from metastore.rules.compactions import read_properties
+from metastore.rules.transactions.compactions import read_properties
 from metastore.service.call.context import Call
 from metastore.service.catalog.statistics.write_statistics import set_statistics
 from metastore.service.compaction import compaction_workers as workers

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from metastore.errors import MetaError, NoSuchObject
-from metastore.rules.delegation_tokens import DelegationToken, read_identifier, read_token
+from metastore.rules.accounts.delegation_tokens import DelegationToken, read_identifier, read_token
 from metastore.service.accounts import delegation_tokens as service
 from metastore.service.accounts import foreign_tokens
 from metastore.service.call.clock import now_ms

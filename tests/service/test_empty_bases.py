@@ -11,7 +11,7 @@ import pytest
 from metastore.errors import MetaError
 from metastore.idl import AbortTxnRequest, AllocateTableWriteIdsRequest, CommitTxnRequest, NotificationEventRequest, OpenTxnRequest
 from metastore.listeners.notifications.log import message_text
-from metastore.rules.acid_directories import FolderEntry, SeenWriteIds, decide
+from metastore.rules.transactions.acid_directories import FolderEntry, SeenWriteIds, decide
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.drop_partitions import drop_partitions

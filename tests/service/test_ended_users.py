@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from metastore.errors import InvalidInput, MetaError, NoSuchObject
-from metastore.rules.delegation_tokens import read_identifier, read_token
+from metastore.rules.accounts.delegation_tokens import read_identifier, read_token
 from metastore.service.accounts import delegation_tokens as service
 from metastore.service.accounts import users
 from metastore.service.authorizer import Authorizer

@@ -16,8 +16,8 @@ from metastore.idl import (
     ObjectDictionary,
     service,
 )
-from metastore.rules.snapshots import Snapshot, snapshot
-from metastore.rules.statistics_validity import ACCURATE, NOBODY, StatisticsWriter, writer
+from metastore.rules.statistics.statistics_validity import ACCURATE, NOBODY, StatisticsWriter, writer
+from metastore.rules.transactions.snapshots import Snapshot, snapshot
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.alter_partitions import alter_partitions

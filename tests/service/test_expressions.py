@@ -8,7 +8,7 @@ from copy import deepcopy
 import pytest
 
 from metastore.errors import MetaError, NoSuchObject, RequestTooLarge
-from metastore.rules.partition_names import partition_values
+from metastore.rules.values.partition_names import partition_values
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions import expressions, partition_queries

@@ -11,9 +11,9 @@ import pytest
 from metastore.errors import MetaError
 from metastore.idl import LockState, NotificationEventRequest
 from metastore.listeners.notifications.packing import EVENTS
-from metastore.rules.locks import WAITS_FOR
-from metastore.rules.transactions import UPDATE as UPDATED
-from metastore.rules.transactions import Intent
+from metastore.rules.transactions.locks import WAITS_FOR
+from metastore.rules.transactions.transactions import UPDATE as UPDATED
+from metastore.rules.transactions.transactions import Intent
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.hints import MAX_TRANSACTIONS

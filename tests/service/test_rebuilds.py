@@ -17,7 +17,7 @@ from metastore.idl import (
     TxnType,
     UpdateTransactionalStatsRequest,
 )
-from metastore.rules.snapshots import TableSnapshots, format_transactions, of_reply, of_table_reply
+from metastore.rules.transactions.snapshots import TableSnapshots, format_transactions, of_reply, of_table_reply
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName

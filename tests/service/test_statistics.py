@@ -19,7 +19,7 @@ from metastore.idl import (
     Timestamp,
     TimestampColumnStatsData,
 )
-from metastore.rules import statistics_validity
+from metastore.rules.statistics import statistics_validity
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.partitions import get_partition

@@ -24,7 +24,7 @@ from metastore.idl import (
     TimestampColumnStatsData,
     service,
 )
-from metastore.rules.statistics_validity import exact_columns
+from metastore.rules.statistics.statistics_validity import exact_columns
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.partitions import get_partition

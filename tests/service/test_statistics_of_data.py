@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from metastore.rules.snapshots import snapshot
-from metastore.rules.statistics_validity import StatisticsWriter
+from metastore.rules.statistics.statistics_validity import StatisticsWriter
+from metastore.rules.transactions.snapshots import snapshot
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.alter_partitions import alter_partitions

@@ -19,9 +19,9 @@ from hypothesis.stateful import (
 
 from metastore.errors import NoSuchLock, NoSuchTransaction, TransactionAborted, TransactionOpen
 from metastore.idl import LockComponent, LockState
-from metastore.rules.locks import Component, Earlier, blocker
-from metastore.rules.snapshots import format_transactions, of_reply, snapshot
-from metastore.rules.transactions import Intent, RowChange, conflict
+from metastore.rules.transactions.locks import Component, Earlier, blocker
+from metastore.rules.transactions.snapshots import format_transactions, of_reply, snapshot
+from metastore.rules.transactions.transactions import Intent, RowChange, conflict
 from metastore.service.call.context import Call
 from metastore.service.transactions import house_keeping, locks, transactions
 from tests.support.txns import (

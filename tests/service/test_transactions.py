@@ -11,7 +11,7 @@ from metastore.idl import (
     WriteEventInfo,
 )
 from metastore.listeners.events import AbortTransactions, CommitTransaction, Event, OpenTransactions
-from metastore.rules.snapshots import of_reply
+from metastore.rules.transactions.snapshots import of_reply
 from metastore.service.call.context import Call
 from metastore.service.catalog import databases
 from metastore.service.catalog.partitions import partitions

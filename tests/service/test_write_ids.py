@@ -5,7 +5,7 @@ import pytest
 from metastore.errors import MetaError, NoSuchTransaction, TransactionAborted
 from metastore.idl import AddDynamicPartitions, ReplTblWriteIdStateRequest, TxnToWriteId, TxnType
 from metastore.listeners.events import AllocateWriteIds, Event
-from metastore.rules.snapshots import format_transactions, of_reply
+from metastore.rules.transactions.snapshots import format_transactions, of_reply
 from metastore.service.call.context import Call
 from metastore.service.transactions import replication, transactions, write_ids
 from metastore.store.core.database import Session

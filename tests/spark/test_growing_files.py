@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from metastore.acid.files import FsspecFiles
 from metastore.acid.transactions import TableSnapshot
-from metastore.rules.acid_directories import EVERYTHING, SeenWriteIds
+from metastore.rules.transactions.acid_directories import EVERYTHING, SeenWriteIds
 from metastore.spark import AcidTable
 from metastore.spark.catalog import Folder
 from metastore.spark.compactor import Compactor

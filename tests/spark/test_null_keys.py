@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from metastore.acid import buckets
 from metastore.acid.bucket_files import event_type, orc_type
 from metastore.acid.transactions import Transaction
-from metastore.rules.acid_directories import delta_name
+from metastore.rules.transactions.acid_directories import delta_name
 from metastore.spark import AcidTable
 from metastore.spark.catalog import AcidTableInfo
 from tests.spark.test_evolution import outcome, rows

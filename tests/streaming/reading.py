@@ -10,8 +10,8 @@ from pyarrow import orc
 from metastore.acid import buckets
 from metastore.client import Client
 from metastore.idl import GetValidWriteIdsRequest, Table
-from metastore.rules.acid_directories import FolderEntry, SeenWriteIds, decide
-from metastore.rules.snapshots import of_table_reply
+from metastore.rules.transactions.acid_directories import FolderEntry, SeenWriteIds, decide
+from metastore.rules.transactions.snapshots import of_table_reply
 from tests.streaming.conftest import folder
 
 Event = dict[str, Any]

@@ -32,7 +32,7 @@ from metastore.idl import (
     TxnAbortedException,
     TxnState,
 )
-from metastore.rules.acid_directories import base_name
+from metastore.rules.transactions.acid_directories import base_name
 from metastore.streaming import (
     BadRecord,
     BatchEnded,

@@ -1,6 +1,6 @@
 """Snapshots of write ids as clients write them; the server only reads them."""
 
-from metastore.rules.snapshots import TableSnapshots, format_table
+from metastore.rules.transactions.snapshots import TableSnapshots, format_table
 
 
 def format_write_ids(seen: TableSnapshots) -> str:

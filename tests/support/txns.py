@@ -19,7 +19,7 @@ from metastore.idl import (
     OpenTxnRequest,
     TableValidWriteIds,
 )
-from metastore.rules.snapshots import aborted_of
+from metastore.rules.transactions.snapshots import aborted_of
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.transactions import locks, transactions, write_ids

@@ -18,7 +18,7 @@ from metastore.idl import (
     PartitionsByExprRequest,
     RequestPartsSpec,
 )
-from metastore.rules.partition_names import partition_values
+from metastore.rules.values.partition_names import partition_values
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core import migrate
 from metastore.wire.methods import METHODS

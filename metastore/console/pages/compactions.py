@@ -8,7 +8,7 @@ from typing import Literal
 from metastore.console.pages.asking import ROWS, catalog_of
 from metastore.console.visit import Visit
 from metastore.idl import CompactionType
-from metastore.rules.compactions import STATE_TEXTS, TYPE_NUMBERS
+from metastore.rules.transactions.compactions import STATE_TEXTS, TYPE_NUMBERS
 from metastore.service.operations.browsing import QueueEntry
 
 LETTERS = {text: letter for letter, text in STATE_TEXTS.items()}

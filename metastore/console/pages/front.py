@@ -10,7 +10,7 @@ from metastore.console.formats import duration, link
 from metastore.console.pages.asking import locks
 from metastore.console.pages.compactions import Compaction, compaction_of
 from metastore.console.visit import CallCount, ServerState, Visit
-from metastore.rules.compactions import FAILED
+from metastore.rules.transactions.compactions import FAILED
 from metastore.service.operations.observations import Observation
 
 LONG = 3600.0

@@ -10,7 +10,7 @@ from metastore.console.pages.statistics import ColumnStatistics, statistics_of
 from metastore.console.pages.tables import Column, Storage, columns_of, find, storage_of
 from metastore.console.visit import Visit
 from metastore.idl import Partition, PartitionsStatsRequest, TableStatsRequest
-from metastore.rules.table_kinds import is_transactional
+from metastore.rules.catalog.table_kinds import is_transactional
 from metastore.service.operations.browsing import PartitionPage
 
 

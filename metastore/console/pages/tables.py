@@ -23,7 +23,7 @@ from metastore.idl import (
     SQLAllTableConstraints,
     Table,
 )
-from metastore.rules.table_kinds import is_transactional
+from metastore.rules.catalog.table_kinds import is_transactional
 from metastore.service.catalog.iceberg import LOCATION, is_iceberg
 
 

@@ -11,7 +11,7 @@ from metastore.console.visit import Visit
 from metastore.console.waits import Holder, Lock
 from metastore.errors import NoSuchLock
 from metastore.idl import TxnType
-from metastore.rules.transactions import DELETE, INSERT, UPDATE
+from metastore.rules.transactions.transactions import DELETE, INSERT, UPDATE
 from metastore.service.operations.browsing import TransactionRow, TransactionView
 
 STATES = {"o": "open", "a": "aborted", "c": "committed"}

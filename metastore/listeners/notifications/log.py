@@ -18,7 +18,7 @@ from metastore.listeners.events import AcidWrite, BatchAcidWrite, Event, Insert,
 from metastore.listeners.notifications.messages import Notification, files, of
 from metastore.listeners.notifications.packing import ONE, compressed, decompressed, pack, subject, unpack
 from metastore.listeners.notifications.thrift_json import StructWriter
-from metastore.rules.partition_names import make_partition_name
+from metastore.rules.values.partition_names import make_partition_name
 from metastore.store.core.database import Session
 from metastore.store.operations import notifications
 

@@ -14,7 +14,7 @@ from metastore import idl
 from metastore.idl import CompactionType, FieldSchema, InsertEventRequestData, Partition, Table, TxnType
 from metastore.listeners import events
 from metastore.listeners.notifications.thrift_json import StructWriter
-from metastore.rules.partition_names import partition_spec
+from metastore.rules.values.partition_names import partition_spec
 
 Fields = Mapping[str, Any]
 

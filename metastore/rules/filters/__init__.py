@@ -15,7 +15,7 @@ from metastore.rules.filters.partitions import Selection, select_partitions
 from metastore.rules.filters.prefixes import leading_prefixes, united_prefixes
 from metastore.rules.filters.pruning import compile_expression, weakened
 from metastore.rules.filters.tables import TableFacts, compile_table_filter, keys_in
-from metastore.rules.filters.values import Constant
+from metastore.rules.values.comparable import Constant
 
 __all__ = [
     "And",

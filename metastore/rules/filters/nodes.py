@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metastore.rules.filters.values import Constant
+from metastore.rules.values.comparable import Constant
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from metastore.errors import MetaError
 from metastore.rules.filters import lexer
 from metastore.rules.filters.nodes import And, Between, Comparison, In, Node, Or
-from metastore.rules.filters.values import Constant
+from metastore.rules.values.comparable import Constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -23,12 +23,12 @@ from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from metastore.errors import MetaError
-from metastore.rules.filters.like import like
 from metastore.rules.filters.nodes import And, Between, In, Node, Or
 from metastore.rules.filters.operators import COMPARE
-from metastore.rules.filters.values import Constant, KeyType, key_type, number_of, text_of
-from metastore.rules.partition_names import DEFAULT_PARTITION
-from metastore.rules.types import STRINGS
+from metastore.rules.like import like
+from metastore.rules.values.comparable import Constant, KeyType, key_type, number_of, text_of
+from metastore.rules.values.partition_names import DEFAULT_PARTITION
+from metastore.rules.values.types import STRINGS
 
 _FEW = 32
 """Positions up to which a set is put together number by number."""

@@ -10,14 +10,14 @@ import datetime
 from typing import TYPE_CHECKING
 
 from metastore.rules.filters.nodes import And, Comparison, In, Node, Or
-from metastore.rules.filters.values import text_of
-from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
-from metastore.rules.types import type_name
+from metastore.rules.values.comparable import text_of
+from metastore.rules.values.partition_names import DEFAULT_PARTITION, make_partition_name
+from metastore.rules.values.types import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from metastore.rules.filters.values import Constant
+    from metastore.rules.values.comparable import Constant
 
 MAXIMUM_PREFIXES = 200
 

@@ -15,13 +15,13 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from metastore.errors import MetaError
-from metastore.rules import types
 from metastore.rules.filters.expressions import NULL_TYPE, Constant, Expression, FunctionCall, KeyColumn
-from metastore.rules.filters.like import sql_matcher
 from metastore.rules.filters.nodes import And, Comparison, In, Node, Or
 from metastore.rules.filters.operators import COMPARE
-from metastore.rules.filters.values import key_type
-from metastore.rules.partition_names import DEFAULT_PARTITION
+from metastore.rules.like import sql_matcher
+from metastore.rules.values import types
+from metastore.rules.values.comparable import key_type
+from metastore.rules.values.partition_names import DEFAULT_PARTITION
 
 Values = Sequence[str]
 Evaluator = Callable[[Values], Any]

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from metastore.errors import MetaError
 from metastore.rules.filters.nodes import And, Between, Comparison, In, Node, Or
 from metastore.rules.filters.operators import COMPARE
-from metastore.rules.filters.values import text_of
 from metastore.rules.patterns import compile_expression
+from metastore.rules.values.comparable import text_of
 
 OWNER = "hive_filter_field_owner__"
 LAST_ACCESS = "hive_filter_field_last_access__"

@@ -17,8 +17,8 @@ import structlog
 
 from metastore.config import Config
 from metastore.errors import InvalidInput, MetaError, NoSuchObject
-from metastore.rules.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token
-from metastore.rules.kerberos_names import NameRules, parse_principal
+from metastore.rules.accounts.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token
+from metastore.rules.accounts.kerberos_names import NameRules, parse_principal
 from metastore.service.accounts.proxy_users import may_act_for
 from metastore.service.authorizer import ADMINISTER, SERVER, Access, Who
 from metastore.service.call.clock import now_ms

@@ -12,9 +12,9 @@ from typing import ParamSpec
 
 from metastore.errors import MetastoreError
 from metastore.idl import Table
-from metastore.rules.partition_names import values_for_keys
-from metastore.rules.table_kinds import VIEWS
-from metastore.rules.table_types import moves_on_rename
+from metastore.rules.catalog.table_kinds import VIEWS
+from metastore.rules.catalog.table_types import moves_on_rename
+from metastore.rules.values.partition_names import values_for_keys
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog import translation

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from metastore.errors import MetastoreError
 from metastore.idl import Table
-from metastore.rules.statistics_validity import counts
-from metastore.rules.table_kinds import is_transactional
-from metastore.rules.table_types import place_of_new
+from metastore.rules.catalog.table_kinds import is_transactional
+from metastore.rules.catalog.table_types import place_of_new
+from metastore.rules.statistics.statistics_validity import counts
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.tables.tables import find_table

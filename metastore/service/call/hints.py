@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from metastore.idl import TxnType
-from metastore.rules.transactions import ROW_CHANGES, Intent
+from metastore.rules.transactions.transactions import ROW_CHANGES, Intent
 from metastore.store.fast_paths import PLAIN, Hint
 from metastore.store.transactions.locks import KnownWriteId
 from metastore.store.transactions.transactions import RANGES

@@ -22,7 +22,7 @@ from metastore.idl import (
     Table,
 )
 from metastore.listeners.events import AddConstraints, DropConstraint
-from metastore.rules.columns import ColumnsDifference, renamed_in
+from metastore.rules.catalog.columns import ColumnsDifference, renamed_in
 from metastore.rules.names import normalize
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName, table_name

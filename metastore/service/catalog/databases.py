@@ -11,9 +11,9 @@ from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, Met
 from metastore.idl import Catalog, Database, DatabaseType, PrincipalType, Table
 from metastore.listeners.events import AlterDatabase, CreateDatabase, DropDatabase, DropTable, ReadDatabase
 from metastore.places import place_of
+from metastore.rules.catalog.table_kinds import is_transactional, table_label
+from metastore.rules.catalog.table_types import purges_data
 from metastore.rules.names import normalize, pattern_matcher, validate_database_name
-from metastore.rules.table_kinds import is_transactional, table_label
-from metastore.rules.table_types import purges_data
 from metastore.service.call.context import Call
 from metastore.service.catalog import translation
 from metastore.service.catalog.translation import DEFAULT_DATABASE

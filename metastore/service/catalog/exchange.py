@@ -14,8 +14,8 @@ import orjson
 from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import FieldSchema, Partition, Table
 from metastore.listeners.events import AddPartitions, DropPartitions
-from metastore.rules.partition_names import partial_values
-from metastore.rules.table_kinds import VIEWS, is_transactional
+from metastore.rules.catalog.table_kinds import VIEWS, is_transactional
+from metastore.rules.values.partition_names import partial_values
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.drop_partitions import remove_empty_parents

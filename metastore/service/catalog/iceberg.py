@@ -12,7 +12,7 @@ import orjson
 
 from metastore.errors import InvalidOperation, MetaError
 from metastore.idl import Table
-from metastore.rules.table_kinds import parameter, table_label
+from metastore.rules.catalog.table_kinds import parameter, table_label
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.tables.tables import find_table

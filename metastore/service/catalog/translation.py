@@ -9,12 +9,12 @@ from typing import cast
 
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
 from metastore.idl import ClientCapabilities, ClientCapability, Database, Partition, StorageDescriptor, Table
-from metastore.rules import capabilities as capability_rules
-from metastore.rules import table_types
-from metastore.rules.capabilities import RAW_METADATA, access, is_bucketed, misreads_buckets
+from metastore.rules.catalog import capabilities as capability_rules
+from metastore.rules.catalog import table_types
+from metastore.rules.catalog.capabilities import RAW_METADATA, access, is_bucketed, misreads_buckets
+from metastore.rules.catalog.table_kinds import TRANSLATED, VIEWS, is_external, is_transactional, is_true, table_label
+from metastore.rules.catalog.table_types import Mode, Roots
 from metastore.rules.names import directory_name
-from metastore.rules.table_kinds import TRANSLATED, VIEWS, is_external, is_transactional, is_true, table_label
-from metastore.rules.table_types import Mode, Roots
 from metastore.service.call.context import Call
 from metastore.store.transactions import write_ids
 from metastore.store.transactions.write_ids import TableKey

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import structlog
 
 from metastore.idl import Table
-from metastore.rules.acid_directories import NONE_OPEN, SeenWriteIds, decide, staging_of
-from metastore.rules.compactions import ABORT_CLEANUP, MAJOR, READY
-from metastore.rules.table_kinds import is_transactional
+from metastore.rules.catalog.table_kinds import is_transactional
+from metastore.rules.transactions.acid_directories import NONE_OPEN, SeenWriteIds, decide, staging_of
+from metastore.rules.transactions.compactions import ABORT_CLEANUP, MAJOR, READY
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Metastore
 from metastore.service.compaction.cleaner import aborted_in, delete

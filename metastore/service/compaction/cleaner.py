@@ -14,8 +14,9 @@ import structlog
 
 from metastore.errors import MetaError
 from metastore.idl import Table
-from metastore.rules.acid_directories import Delta, FolderState, SeenWriteIds, decide
-from metastore.rules.compactions import (
+from metastore.rules.catalog.table_kinds import is_transactional, is_true, parameter
+from metastore.rules.transactions.acid_directories import Delta, FolderState, SeenWriteIds, decide
+from metastore.rules.transactions.compactions import (
     ABORT_CLEANUP,
     FAILED,
     NO_CLEANUP,
@@ -25,7 +26,6 @@ from metastore.rules.compactions import (
     read_properties,
     waits_for_compactors,
 )
-from metastore.rules.table_kinds import is_transactional, is_true, parameter
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Metastore
 from metastore.service.call.names import TableName

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from metastore.rules.compactions import (
+from metastore.rules.transactions.compactions import (
     ABORTED,
     DID_NOT_INITIATE,
     ENDED,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from metastore.errors import MetaError
 from metastore.idl import Table
-from metastore.rules.acid_directories import FolderEntry, SeenWriteIds, Transactions, parse
+from metastore.rules.transactions.acid_directories import FolderEntry, SeenWriteIds, Transactions, parse
 from metastore.service.call.context import Metastore
 from metastore.store.catalog.partitions import partitions as partition_rows
 from metastore.store.compaction import compaction_sources

@@ -15,7 +15,8 @@ from metastore.idl import (
     CompactionMetricsDataStruct,
     CompactionMetricsMetricType,
 )
-from metastore.rules.compactions import (
+from metastore.rules.names import with_catalog
+from metastore.rules.transactions.compactions import (
     ABORT_CLEANUP,
     DID_NOT_INITIATE,
     FAILED,
@@ -31,8 +32,7 @@ from metastore.rules.compactions import (
     TYPES,
     WORKING,
 )
-from metastore.rules.names import with_catalog
-from metastore.rules.transactions import COMPACTION
+from metastore.rules.transactions.transactions import COMPACTION
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call, Metastore
 from metastore.service.compaction.compactions import object_of

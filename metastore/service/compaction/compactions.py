@@ -17,7 +17,9 @@ from metastore.idl import (
     ShowCompactRequest,
     ShowCompactResponseElement,
 )
-from metastore.rules.compactions import (
+from metastore.rules.catalog.table_kinds import is_transactional, keeps_own_columns, table_label
+from metastore.rules.names import with_catalog
+from metastore.rules.transactions.compactions import (
     ABORTED,
     COMPACTED,
     DEFAULT_POOL,
@@ -33,9 +35,7 @@ from metastore.rules.compactions import (
     type_letter,
     write_properties,
 )
-from metastore.rules.names import with_catalog
-from metastore.rules.partition_names import canonical_name
-from metastore.rules.table_kinds import is_transactional, keeps_own_columns, table_label
+from metastore.rules.values.partition_names import canonical_name
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import table_name

@@ -13,8 +13,9 @@ import structlog
 
 from metastore.errors import MetaError, MetastoreError
 from metastore.idl import Table
-from metastore.rules.acid_directories import NONE_OPEN, Base, FolderState, SeenWriteIds, decide, parse
-from metastore.rules.compactions import (
+from metastore.rules.catalog.table_kinds import is_full_acid, is_transactional, is_true, parameter
+from metastore.rules.transactions.acid_directories import NONE_OPEN, Base, FolderState, SeenWriteIds, decide, parse
+from metastore.rules.transactions.compactions import (
     COMPACTED,
     DID_NOT_INITIATE,
     ENDED,
@@ -28,7 +29,6 @@ from metastore.rules.compactions import (
     due,
     gave_up,
 )
-from metastore.rules.table_kinds import is_full_acid, is_transactional, is_true, parameter
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Metastore
 from metastore.service.compaction.compaction_view import Place, compactors, listed, places, write_ids

@@ -12,8 +12,8 @@ from copy import copy
 
 from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, MetaError, MetastoreError, NoSuchObject
 from metastore.idl import Index, Table
+from metastore.rules.catalog.table_kinds import INDEX_TABLE
 from metastore.rules.names import normalize
-from metastore.rules.table_kinds import INDEX_TABLE
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName, table_name
 from metastore.service.catalog.tables.create_table import create_table

@@ -10,8 +10,8 @@ from math import isfinite
 
 from metastore.errors import AlreadyExists, InvalidObject, InvalidOperation, NoSuchObject
 from metastore.idl import WMFullResourcePlan, WMMapping, WMNullablePool, WMPool, WMPoolTrigger, WMTrigger
+from metastore.rules.engines.resource_plans import ENTITY_TYPES, is_policy, namespace_of, parent_of, pool_path
 from metastore.rules.names import normalize
-from metastore.rules.resource_plans import ENTITY_TYPES, is_policy, namespace_of, parent_of, pool_path
 from metastore.service.call.context import Call
 from metastore.service.engines.resource_plans import check_editable, found, get_resource_plan, name_of, required
 from metastore.store.core.database import Session

@@ -19,8 +19,8 @@ from metastore.idl import (
     WMResourcePlanStatus,
     WMValidateResourcePlanResponse,
 )
+from metastore.rules.engines.resource_plans import namespace_of, shortcomings
 from metastore.rules.names import normalize
-from metastore.rules.resource_plans import namespace_of, shortcomings
 from metastore.service.call.context import Call
 from metastore.store.core.database import Session
 from metastore.store.engines import resource_plans

@@ -22,7 +22,7 @@ from metastore.idl import (
     ScheduledQueryPollResponse,
     ScheduledQueryProgressInfo,
 )
-from metastore.rules import schedules
+from metastore.rules.engines import schedules
 from metastore.service.call.clock import now_s, zone
 from metastore.service.call.context import Call
 from metastore.store.core.database import Session

@@ -9,7 +9,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from metastore.rules.compactions import STATE_TEXTS
+from metastore.rules.transactions.compactions import STATE_TEXTS
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Metastore
 from metastore.service.operations.notifications import last_id

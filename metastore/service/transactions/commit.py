@@ -11,8 +11,8 @@ from typing import NamedTuple
 from metastore.errors import MetaError, TransactionAborted
 from metastore.idl import CommitTxnKeyValue, CommitTxnRequest, TxnType
 from metastore.listeners.events import AbortTransactions, CommitCompaction, CommitTransaction, Event
-from metastore.rules.compactions import TYPE_NUMBERS
-from metastore.rules.transactions import (
+from metastore.rules.transactions.compactions import TYPE_NUMBERS
+from metastore.rules.transactions.transactions import (
     COMPACTION,
     ROW_CHANGES,
     UPDATE,

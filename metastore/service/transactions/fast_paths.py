@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from metastore.idl import CommitTxnRequest, TxnType
 from metastore.listeners.events import AbortTransactions, AllocateWriteIds, CommitTransaction, Event, OpenTransactions
 from metastore.listeners.notifications.packing import EVENTS
-from metastore.rules.transactions import ROW_CHANGES, WITHOUT_CONFLICTS, Intent
+from metastore.rules.transactions.transactions import ROW_CHANGES, WITHOUT_CONFLICTS, Intent
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.store import fast_paths

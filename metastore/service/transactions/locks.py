@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from metastore.errors import MetaError, NoSuchLock, TransactionOpen
 from metastore.idl import LockComponent, LockRequest, LockResponse, LockState, ShowLocksResponseElement
-from metastore.rules.locks import READ, WAITS_FOR, Blocked, Component, Earlier, blocker, waited_for
 from metastore.rules.names import normalize, with_catalog
-from metastore.rules.partition_names import canonical_name
-from metastore.rules.transactions import INSERT, ROW_CHANGES, UPDATE, Intent, operation_of
+from metastore.rules.transactions.locks import READ, WAITS_FOR, Blocked, Component, Earlier, blocker, waited_for
+from metastore.rules.transactions.transactions import INSERT, ROW_CHANGES, UPDATE, Intent, operation_of
+from metastore.rules.values.partition_names import canonical_name
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import database_name

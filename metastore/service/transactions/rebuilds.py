@@ -9,8 +9,8 @@ import json
 
 from metastore.errors import MetaError
 from metastore.idl import CreationMetadata, LockResponse, LockState, Materialization, UpdateTransactionalStatsRequest
-from metastore.rules.snapshots import NEVER, Snapshot, TableSnapshots, of_table_reply, parse_transactions, parse_write_ids
-from metastore.rules.transactions import ROW_CHANGES
+from metastore.rules.transactions.snapshots import NEVER, Snapshot, TableSnapshots, of_table_reply, parse_transactions, parse_write_ids
+from metastore.rules.transactions.transactions import ROW_CHANGES
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import table_name
@@ -22,7 +22,7 @@ from metastore.store.transactions import rebuilds, transactions
 from metastore.store.transactions.transactions import REBUILD
 
 RUNNING = frozenset("iwr")
-"""States of compactions that have not ended; a letter of rules/compactions.py."""
+"""States of compactions that have not ended; a letter of rules/transactions/compactions.py."""
 
 
 def lock_rebuild(call: Call, database: str, table: str, transaction: int) -> LockResponse:

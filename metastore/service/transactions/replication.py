@@ -8,9 +8,9 @@ from __future__ import annotations
 from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import CompactionRequest, CompactionType, Database, ReplLastIdInfo, ReplTblWriteIdStateRequest, TxnType
 from metastore.rules.names import normalize, with_catalog
-from metastore.rules.partition_names import canonical_name
-from metastore.rules.snapshots import parse_table
-from metastore.rules.transactions import INSERT, Intent
+from metastore.rules.transactions.snapshots import parse_table
+from metastore.rules.transactions.transactions import INSERT, Intent
+from metastore.rules.values.partition_names import canonical_name
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName, database_name, table_name

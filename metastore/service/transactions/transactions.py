@@ -20,7 +20,7 @@ from metastore.idl import (
     TxnType,
 )
 from metastore.listeners.events import AbortTransactions, OpenTransactions
-from metastore.rules.snapshots import aborted_bits
+from metastore.rules.transactions.snapshots import aborted_bits
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.transactions import fast_paths

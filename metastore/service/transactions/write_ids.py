@@ -18,9 +18,9 @@ from metastore.idl import (
     TxnType,
 )
 from metastore.listeners.events import AllocateWriteIds
-from metastore.rules.partition_names import canonical_name
-from metastore.rules.snapshots import Snapshot, aborted_bits, of_reply, parse_transactions
-from metastore.rules.transactions import UPDATE, Intent, operation_of
+from metastore.rules.transactions.snapshots import Snapshot, aborted_bits, of_reply, parse_transactions
+from metastore.rules.transactions.transactions import UPDATE, Intent, operation_of
+from metastore.rules.values.partition_names import canonical_name
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import table_name

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from metastore.config import ConfigError
 from metastore.errors import InvalidInput
-from metastore.rules.kerberos_names import NameRules, parse_principal
+from metastore.rules.accounts.kerberos_names import NameRules, parse_principal
 from metastore.service.call.identity import Login
 from metastore.wire.auth.gss import LARGEST, QUALITIES, GSSError, KerberosLayer, error_text, gssapi
 from metastore.wire.auth.sasl import ClientRefused, LoginDone

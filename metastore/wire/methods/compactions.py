@@ -11,7 +11,7 @@ from metastore.idl import (
     OptionalCompactionInfoStruct,
     ShowCompactResponse,
 )
-from metastore.rules.compactions import REFUSED, STATE_TEXTS
+from metastore.rules.transactions.compactions import REFUSED, STATE_TEXTS
 from metastore.service.call.context import Call
 from metastore.service.compaction import compaction_workers, compactions
 from metastore.wire.methods.table import Handler

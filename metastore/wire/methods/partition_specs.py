@@ -15,8 +15,8 @@ from metastore.idl import (
     PartitionSpec,
     Table,
 )
-from metastore.rules import projection
-from metastore.rules import statistics_validity as validity_rules
+from metastore.rules.catalog import projection
+from metastore.rules.statistics import statistics_validity as validity_rules
 from metastore.service.call.context import Call
 from metastore.service.call.long_lists import LongList, made_of
 from metastore.service.call.names import TableName

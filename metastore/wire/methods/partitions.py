@@ -23,11 +23,11 @@ from metastore.idl import (
     PartitionValuesRow,
     RenamePartitionResponse,
 )
-from metastore.rules import projection
-from metastore.rules import statistics_validity as validity_rules
-from metastore.rules.capabilities import misreads_buckets
+from metastore.rules.catalog import projection
+from metastore.rules.catalog.capabilities import misreads_buckets
 from metastore.rules.names import normalize, split_database
-from metastore.rules.partition_names import partition_spec, partition_values, validate_values
+from metastore.rules.statistics import statistics_validity as validity_rules
+from metastore.rules.values.partition_names import partition_spec, partition_values, validate_values
 from metastore.service.call.context import Call
 from metastore.service.call.long_lists import LongList, made_of
 from metastore.service.call.names import TableName

@@ -11,8 +11,8 @@ from metastore.idl import (
     SetPartitionsStatsResponse,
     TableStatsResult,
 )
-from metastore.rules import statistics_validity
-from metastore.rules.snapshots import Snapshot
+from metastore.rules.statistics import statistics_validity
+from metastore.rules.transactions.snapshots import Snapshot
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.statistics import delete_statistics, statistics, write_statistics

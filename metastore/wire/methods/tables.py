@@ -18,8 +18,8 @@ from metastore.idl import (
     TableMeta,
     TruncateTableResponse,
 )
-from metastore.rules import projection
-from metastore.rules import statistics_validity as validity_rules
+from metastore.rules.catalog import projection
+from metastore.rules.statistics import statistics_validity as validity_rules
 from metastore.service.call.context import Call
 from metastore.service.catalog import translation
 from metastore.service.catalog.statistics import statistics_validity

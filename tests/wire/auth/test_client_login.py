@@ -14,8 +14,8 @@ import pytest
 from metastore.client import Client, connect
 from metastore.client_login import LoginError, Plain, Token, from_environment
 from metastore.idl import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
-from metastore.rules.delegation_tokens import KIND
-from metastore.rules.delegation_tokens import DelegationToken as Written
+from metastore.rules.accounts.delegation_tokens import KIND
+from metastore.rules.accounts.delegation_tokens import DelegationToken as Written
 from metastore.service.accounts import users
 from metastore.store.core import migrate
 from metastore.store.core.database import Database

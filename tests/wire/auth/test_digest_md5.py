@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from metastore.client_login import LoginError
 from metastore.client_login.token import Token as TokenLogin
 from metastore.client_login.token import TokenMechanism
-from metastore.rules.delegation_tokens import DelegationToken
+from metastore.rules.accounts.delegation_tokens import DelegationToken
 from metastore.service.accounts.delegation_tokens import ValidToken
 from metastore.service.call.identity import Login
 from metastore.wire.auth.digest import Exchange, parse

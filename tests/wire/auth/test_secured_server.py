@@ -16,7 +16,7 @@ import pytest
 from metastore.client import connect
 from metastore.client_login import LoginError
 from metastore.idl import Database, FieldSchema, MetaException, NoSuchObjectException, SerDeInfo, StorageDescriptor, Table
-from metastore.rules.delegation_tokens import read_token
+from metastore.rules.accounts.delegation_tokens import read_token
 from tests.support.kdc import REALM, Kdc
 from tests.support.servers import COMMAND, ROOT, Server, environment, serving
 

@@ -9,10 +9,10 @@ from copy import copy
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Partition, Table
 from metastore.listeners.events import AddPartitions
-from metastore.rules.columns import is_clustered, repeated_column, strangers, without_keys
-from metastore.rules.partition_names import validate_values, values_for_keys
-from metastore.rules.table_kinds import VIEWS, table_label
-from metastore.rules.types import invalid_column
+from metastore.rules.catalog.columns import is_clustered, repeated_column, strangers, without_keys
+from metastore.rules.catalog.table_kinds import VIEWS, table_label
+from metastore.rules.values.partition_names import validate_values, values_for_keys
+from metastore.rules.values.types import invalid_column
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.partitions import check_belongs, partition_names

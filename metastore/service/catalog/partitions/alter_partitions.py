@@ -16,21 +16,13 @@ import structlog
 from metastore.errors import AlreadyExists, InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import Partition, StorageDescriptor, Table
 from metastore.listeners.events import AlterPartitions
-from metastore.rules import statistics_validity
-from metastore.rules.columns import (
-    difference,
-    follow,
-    is_clustered,
-    lost_columns,
-    repeated_column,
-    strangers,
-    without_keys,
-)
-from metastore.rules.partition_names import validate_values
-from metastore.rules.statistics_validity import NOBODY, StatisticsWriter
-from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns, table_label
-from metastore.rules.table_types import moves_on_rename
-from metastore.rules.types import invalid_column, validate_column_changes
+from metastore.rules.catalog.columns import difference, follow, is_clustered, lost_columns, repeated_column, strangers, without_keys
+from metastore.rules.catalog.table_kinds import VIEWS, is_transactional, keeps_own_columns, table_label
+from metastore.rules.catalog.table_types import moves_on_rename
+from metastore.rules.statistics import statistics_validity
+from metastore.rules.statistics.statistics_validity import NOBODY, StatisticsWriter
+from metastore.rules.values.partition_names import validate_values
+from metastore.rules.values.types import invalid_column, validate_column_changes
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.drop_partitions import remove_empty_parents

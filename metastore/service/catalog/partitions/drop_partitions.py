@@ -8,9 +8,9 @@ from metastore.errors import InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Partition, Table
 from metastore.listeners.events import DropPartitions
 from metastore.places import is_in, place_of
-from metastore.rules.partition_names import values_for_keys
-from metastore.rules.table_kinds import VIEWS, is_transactional
-from metastore.rules.table_types import purges_data
+from metastore.rules.catalog.table_kinds import VIEWS, is_transactional
+from metastore.rules.catalog.table_types import purges_data
+from metastore.rules.values.partition_names import values_for_keys
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.databases import skips_trash

@@ -23,7 +23,7 @@ from metastore.rules.filters import (
     united_prefixes,
     weakened,
 )
-from metastore.rules.filters.values import key_type
+from metastore.rules.values.comparable import key_type
 from metastore.service.call.context import Call
 from metastore.service.call.long_lists import LongList
 from metastore.service.call.names import TableName

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from metastore.errors import InvalidPartition, MetaError, NoSuchObject, UnknownTable
 from metastore.idl import PartitionEventType
-from metastore.rules.partition_names import make_partition_name
+from metastore.rules.values.partition_names import make_partition_name
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName

@@ -9,9 +9,10 @@ import orjson
 
 from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject
 from metastore.idl import FieldSchema, Partition, PrincipalPrivilegeSet, Table
+from metastore.rules.catalog.table_kinds import is_true
 from metastore.rules.filters import Selection, leading_prefixes, parse, select_partitions
 from metastore.rules.names import normalize
-from metastore.rules.partition_names import (
+from metastore.rules.values.partition_names import (
     has_keys,
     make_partition_names,
     partial_values,
@@ -19,7 +20,6 @@ from metastore.rules.partition_names import (
     stored_names,
     values_for_keys,
 )
-from metastore.rules.table_kinds import is_true
 from metastore.service.call.context import Call
 from metastore.service.call.long_lists import LongList
 from metastore.service.call.names import TableName

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from metastore.errors import NoSuchObject
 from metastore.listeners.events import DeleteStatistics
-from metastore.rules import statistics_validity
+from metastore.rules.statistics import statistics_validity
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.statistics.statistics import columns_named, partitions_named

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metastore.idl import Table
-from metastore.rules.table_kinds import is_external, table_label
+from metastore.rules.catalog.table_kinds import is_external, table_label
 from metastore.service.call.context import Call
 from metastore.warehouse import DirectorySummary, Reach
 

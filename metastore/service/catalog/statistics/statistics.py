@@ -1,8 +1,8 @@
 """Read column statistics of tables and partitions, one by one or joined. Nothing here looks at the data of a table.
 
 Source: Hive's HMSHandler (get_*_statistics, get_aggr_stats_for). `write_statistics.py` writes them.
-`rules/statistics_validity.py` has the mark
-COLUMN_STATS_ACCURATE and for which query statistics hold, `rules/statistics_kinds.py` in which kind clients read them.
+`rules/statistics/statistics_validity.py` has the mark
+COLUMN_STATS_ACCURATE and for which query statistics hold, `rules/statistics/statistics_kinds.py` in which kind clients read them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from metastore.binary import to_bytes
 from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import AggrStats, ColumnStatistics, ColumnStatisticsDesc, ColumnStatisticsObj, Table
-from metastore.rules import statistics_validity
+from metastore.rules.catalog.table_kinds import is_transactional
 from metastore.rules.names import normalize
-from metastore.rules.partition_names import stored_names
-from metastore.rules.snapshots import Snapshot
-from metastore.rules.statistics import aggregate
-from metastore.rules.statistics_kinds import alike, in_kind, kind_for, with_data
-from metastore.rules.table_kinds import is_transactional
+from metastore.rules.statistics import statistics_validity
+from metastore.rules.statistics.statistics import aggregate
+from metastore.rules.statistics.statistics_kinds import alike, in_kind, kind_for, with_data
+from metastore.rules.transactions.snapshots import Snapshot
+from metastore.rules.values.partition_names import stored_names
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.call.releases import HIVE

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from metastore.idl import Partition, Table
-from metastore.rules import statistics_validity
-from metastore.rules.snapshots import Snapshot
-from metastore.rules.table_kinds import is_transactional
+from metastore.rules.catalog.table_kinds import is_transactional
+from metastore.rules.statistics import statistics_validity
+from metastore.rules.transactions.snapshots import Snapshot
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.partitions import partition_names

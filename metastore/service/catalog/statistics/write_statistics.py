@@ -13,11 +13,11 @@ from typing import NamedTuple, TypeVar
 from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import ColumnStatistics, ColumnStatisticsObj, Table
 from metastore.listeners.events import UpdateStatistics
-from metastore.rules import statistics_validity
-from metastore.rules.snapshots import Snapshot
-from metastore.rules.statistics import merge
-from metastore.rules.statistics_validity import NOBODY, StatisticsWriter
-from metastore.rules.table_kinds import is_transactional
+from metastore.rules.catalog.table_kinds import is_transactional
+from metastore.rules.statistics import statistics_validity
+from metastore.rules.statistics.statistics import merge
+from metastore.rules.statistics.statistics_validity import NOBODY, StatisticsWriter
+from metastore.rules.transactions.snapshots import Snapshot
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName, table_name
 from metastore.service.catalog.statistics.statistics import ENGINE, partitions_named

@@ -12,8 +12,8 @@ from typing import TypeVar
 from metastore.errors import InvalidObject, MetaError
 from metastore.idl import ColumnStatistics, ColumnStatisticsObj, Table
 from metastore.rules.names import normalize
-from metastore.rules.statistics import are_joinable
-from metastore.rules.statistics_kinds import in_kind, kind_for, kind_of, missing_field, with_data
+from metastore.rules.statistics.statistics import are_joinable
+from metastore.rules.statistics.statistics_kinds import in_kind, kind_for, kind_of, missing_field, with_data
 from metastore.store.catalog import statistics
 
 Group = TypeVar("Group", bound=Hashable)

@@ -11,21 +11,13 @@ import structlog
 from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject
 from metastore.idl import Database, FieldSchema, Table
 from metastore.listeners.events import AlterTable
-from metastore.rules import statistics_validity
-from metastore.rules.columns import (
-    ColumnsDifference,
-    difference,
-    follow,
-    is_clustered,
-    lost_columns,
-    repeated_column,
-    strangers,
-)
+from metastore.rules.catalog.columns import ColumnsDifference, difference, follow, is_clustered, lost_columns, repeated_column, strangers
+from metastore.rules.catalog.table_kinds import VIEWS, is_transactional, keeps_own_columns, table_label
+from metastore.rules.catalog.table_types import moves_on_rename
 from metastore.rules.names import normalize, validate_table_name
-from metastore.rules.statistics_validity import NOBODY, StatisticsWriter
-from metastore.rules.table_kinds import VIEWS, is_transactional, keeps_own_columns, table_label
-from metastore.rules.table_types import moves_on_rename
-from metastore.rules.types import columns_equal, invalid_column, validate_column_changes
+from metastore.rules.statistics import statistics_validity
+from metastore.rules.statistics.statistics_validity import NOBODY, StatisticsWriter
+from metastore.rules.values.types import columns_equal, invalid_column, validate_column_changes
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName, table_name
 from metastore.service.catalog import constraints, translation

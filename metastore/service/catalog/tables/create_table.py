@@ -9,11 +9,11 @@ from typing import Any
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
 from metastore.idl import Database, DatabaseType, PrincipalType, StorageDescriptor, Table
 from metastore.listeners.events import AddConstraints, CreateTable
-from metastore.rules import statistics_validity
-from metastore.rules.columns import repeated_column, strangers
+from metastore.rules.catalog.columns import repeated_column, strangers
+from metastore.rules.catalog.table_kinds import VIEWS
 from metastore.rules.names import normalize, validate_table_name
-from metastore.rules.table_kinds import VIEWS
-from metastore.rules.types import validate_columns
+from metastore.rules.statistics import statistics_validity
+from metastore.rules.values.types import validate_columns
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName, table_name

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from metastore.errors import MetaError
-from metastore.rules.acid_directories import base_name
-from metastore.rules.transactions import INSERT, Intent
+from metastore.rules.transactions.acid_directories import base_name
+from metastore.rules.transactions.transactions import INSERT, Intent
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName

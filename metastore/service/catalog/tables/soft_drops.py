@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from metastore.errors import MetaError
-from metastore.rules.compactions import MAJOR, READY, write_properties
+from metastore.rules.transactions.compactions import MAJOR, READY, write_properties
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName

@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeVar, cast
 from metastore.errors import InvalidOperation, MetaError, MetastoreError, NoSuchObject, UnknownDatabase, UnknownTable
 from metastore.idl import CreationMetadata, FieldSchema, Table, TableMeta
 from metastore.listeners.events import AlterPartitions, AlterTable, DropTable, ReadTable
-from metastore.rules import statistics_validity
+from metastore.rules.catalog.table_kinds import INDEX_TABLE, VIEWS, is_transactional, purges_data
 from metastore.rules.filters import TableFacts, compile_table_filter, keys_in, parse
 from metastore.rules.names import exact_name, is_class_name, normalize, pattern_matcher
-from metastore.rules.table_kinds import INDEX_TABLE, VIEWS, is_transactional, purges_data
+from metastore.rules.statistics import statistics_validity
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName

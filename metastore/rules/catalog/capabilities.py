@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metastore.errors import MetaError
-from metastore.rules.table_kinds import is_external, is_full_acid, is_insert_only, is_transactional, table_label
+from metastore.rules.catalog.table_kinds import is_external, is_full_acid, is_insert_only, is_transactional, table_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

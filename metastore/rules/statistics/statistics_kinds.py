@@ -24,7 +24,7 @@ from metastore.idl import (
     Timestamp,
     TimestampColumnStatsData,
 )
-from metastore.rules.types import FLOATS, INTEGERS, STRINGS, type_name
+from metastore.rules.values.types import FLOATS, INTEGERS, STRINGS, type_name
 
 KINDS = tuple(field[1] for field in ColumnStatisticsData.thrift_spec.values())
 LONG, DOUBLE, DECIMAL, DATE, TIMESTAMP = "longStats", "doubleStats", "decimalStats", "dateStats", "timestampStats"

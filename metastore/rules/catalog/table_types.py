@@ -16,13 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from metastore.errors import MetaError
-from metastore.rules.capabilities import (
-    FULL_ACID_WRITE,
-    INSERT_ONLY_WRITE,
-    check_capabilities,
-    check_create,
-)
-from metastore.rules.table_kinds import (
+from metastore.rules.catalog.capabilities import FULL_ACID_WRITE, INSERT_ONLY_WRITE, check_capabilities, check_create
+from metastore.rules.catalog.table_kinds import (
     EXTERNAL,
     INSERT_ONLY,
     PURGE,
@@ -40,14 +35,7 @@ from metastore.rules.table_kinds import (
     stored_type,
     table_label,
 )
-from metastore.rules.transactional import (
-    ORC_INPUT,
-    ORC_OUTPUT,
-    ORC_SERDE,
-    has_acid_format,
-    is_sorted,
-    validate_transactional,
-)
+from metastore.rules.catalog.transactional import ORC_INPUT, ORC_OUTPUT, ORC_SERDE, has_acid_format, is_sorted, validate_transactional
 
 if TYPE_CHECKING:
     from metastore.idl import Table

@@ -21,7 +21,7 @@ from metastore.idl import (
     StorageDescriptor,
     Table,
 )
-from metastore.rules.filters.like import sql_matcher
+from metastore.rules.like import sql_matcher
 
 _NAMES = ("catName", "dbName", "tableName")
 """Always there."""

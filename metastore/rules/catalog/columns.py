@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from metastore.idl import Order
 from metastore.rules.names import normalize
-from metastore.rules.types import is_compatible_change
+from metastore.rules.values.types import is_compatible_change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

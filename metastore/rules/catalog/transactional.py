@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metastore.errors import MetaError
-from metastore.rules.table_kinds import (
+from metastore.rules.catalog.table_kinds import (
     INSERT_ONLY,
     TRANSACTIONAL,
     TRANSACTIONAL_PROPERTIES,

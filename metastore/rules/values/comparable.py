@@ -17,7 +17,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from metastore.errors import MetaError
-from metastore.rules import types
+from metastore.rules.values import types
 
 Constant = str | int | Decimal | datetime.date | datetime.datetime
 """A quoted string (without its quotes, escapes kept), `true` or `false`, a number, a `DATE` or a `TIMESTAMP` literal.

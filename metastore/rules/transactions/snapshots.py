@@ -4,7 +4,7 @@
     one table          db.table:mark:min_open:open,..:aborted,..
     several tables     transaction$one table$one table..
 
-An id is valid when it is not above the mark and no exception; what that makes of directories is decided in `rules/acid_directories.py`.
+An id is valid when it is not above the mark and no exception; what that makes of directories is decided in `acid_directories.py`.
 Source: Hive's ValidReadTxnList, ValidReaderWriteIdList, ValidTxnWriteIdList.
 """
 

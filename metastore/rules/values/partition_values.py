@@ -25,12 +25,12 @@ from decimal import Decimal
 from typing import Any
 
 from metastore.errors import MetaError
-from metastore.rules import types
-from metastore.rules.filters.values import key_type
-from metastore.rules.partition_names import DEFAULT_PARTITION, make_partition_name
+from metastore.rules.values import types
+from metastore.rules.values.comparable import key_type
+from metastore.rules.values.partition_names import DEFAULT_PARTITION, make_partition_name
 
 WITH_ZONE = "timestamp with time zone"
-"""The name of Hive's `timestamp with local time zone` in `rules/types.py`."""
+"""The name of Hive's `timestamp with local time zone` in `rules/values/types.py`."""
 _PLAIN_FROM, _PLAIN_TO = 1e-3, 1e7
 """Between these Java writes a number without exponent."""
 

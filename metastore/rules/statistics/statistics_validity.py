@@ -15,7 +15,7 @@ import orjson
 
 from metastore.errors import MetaError
 from metastore.idl import ObjectDictionary
-from metastore.rules.snapshots import Snapshot, parse_table
+from metastore.rules.transactions.snapshots import Snapshot, parse_table
 
 ACCURATE = "COLUMN_STATS_ACCURATE"
 _BASIC, _COLUMNS = "BASIC_STATS", "COLUMN_STATS"

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj
-from metastore.rules import distinct_sketches
-from metastore.rules.statistics_kinds import in_kind, kind_of, order_of, with_data
+from metastore.rules.statistics import distinct_sketches
+from metastore.rules.statistics.statistics_kinds import in_kind, kind_of, order_of, with_data
 
 SUMMED = ("numNulls", "numTrues", "numFalses")
 GREATEST = ("maxColLen", "avgColLen")

@@ -1,0 +1,1 @@
+"""Kerberos names and delegation tokens."""

@@ -1,0 +1,1 @@
+"""Contents of resource plans, schedules and SQL scripts that Hive keeps here."""

@@ -1,0 +1,1 @@
+"""Column statistics: their kinds, how they merge, and when they are valid."""
