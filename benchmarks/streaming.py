@@ -23,7 +23,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyorc
 
-from metastore.acid.bucket_files import as_numbers, event_type
+from metastore.acid.rewriting.bucket_files import as_numbers, event_type
 from metastore.client import connect
 from metastore.idl import CreateTableRequest, FieldSchema, SerDeInfo, StorageDescriptor, Table
 from metastore.streaming import StreamingConnection

@@ -33,10 +33,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from metastore.acid.characters import is_limited, limit_of
-from metastore.acid.constraints import ConstraintViolated
-from metastore.acid.exact import Changed, named_once
-from metastore.acid.types import parts
+from metastore.acid.values.characters import is_limited, limit_of
+from metastore.acid.values.constraints import ConstraintViolated
+from metastore.acid.values.exact import Changed, named_once
+from metastore.acid.values.types import parts
 from metastore.spark.catalog import AcidTableInfo, spark_type
 
 MARK, VIOLATED = "DOES_NOT_FIT", "CONSTRAINT_VIOLATED"

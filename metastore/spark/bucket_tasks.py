@@ -13,10 +13,10 @@ from pyspark import TaskContext
 from pyspark.errors import PySparkException
 
 from metastore import log
-from metastore.acid.buckets import Bucket
-from metastore.acid.event_file import OrcOptions
-from metastore.acid.null_keys import NullKeys
-from metastore.acid.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_rows
+from metastore.acid.buckets.buckets import Bucket
+from metastore.acid.rewriting.event_file import OrcOptions
+from metastore.acid.rewriting.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_rows
+from metastore.acid.values.null_keys import NullKeys
 from metastore.rules.transactions.acid_directories import SeenWriteIds
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo
@@ -62,7 +62,7 @@ def _rewrite_rows(form: Form, bucket: Bucket, name: str) -> str:
     try:
         return rewrite_rows(form, bucket, name)
     except NullKeys:
-        from metastore.acid.row_copying import copy_rows  # needs pyorc, which executors may lack
+        from metastore.acid.rewriting.row_copying import copy_rows  # needs pyorc, which executors may lack
 
         return copy_rows(form, bucket, name)
 

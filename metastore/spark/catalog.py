@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_string
 
 from metastore import idl
-from metastore.acid.exact import Changed, named_once
 from metastore.acid.partitions import found
+from metastore.acid.values.exact import Changed, named_once
 from metastore.client import Client
 from metastore.errors import InvalidObject, MetaError
 from metastore.idl import GetTableRequest, Partition, Table

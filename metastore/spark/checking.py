@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from metastore.acid import buckets
+from metastore.acid.buckets import buckets
 from metastore.acid.files import FsspecFiles
-from metastore.acid.orc_files import open_orc
+from metastore.acid.orc.orc_files import open_orc
 from metastore.acid.transactions import TableSnapshot, Transaction
 from metastore.rules.transactions.acid_directories import parse
 from metastore.spark.catalog import AcidTableInfo, Folder

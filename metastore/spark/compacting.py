@@ -4,7 +4,7 @@
     major   base_B_vT holds the rows that are left at write id B
 
 B is the highest write id below the first open one, T the compactor's transaction. Each bucket is read and written by one task of its own,
-so nothing is shuffled; readers and writers go on meanwhile. Full-ACID buckets are rewritten by Python (`acid/rewriting.py`), and by Spark's
+so nothing is shuffled; readers and writers go on meanwhile. Full-ACID buckets are rewritten by Python (`acid/rewriting/rewriting.py`), and by Spark's
 own reader and writer where Python can not copy what they hold. Source: Hive's Worker, CompactorMR, MmMajorQueryCompactor.
 """
 
@@ -16,9 +16,9 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from metastore.acid.buckets import Bucket, of_original
-from metastore.acid.null_keys import has_maps
+from metastore.acid.buckets.buckets import Bucket, of_original
 from metastore.acid.transactions import TableSnapshot
+from metastore.acid.values.null_keys import has_maps
 from metastore.idl import CompactionInfoStruct, CompactionType
 from metastore.rules.transactions.acid_directories import FolderEntry, FolderState, base_name, delta_name, parse, staging_of
 from metastore.spark import faithful, writing

@@ -13,8 +13,8 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
-from metastore.acid.characters import limit_of
-from metastore.acid.constraints import CanNotKeepConstraint, Constraints, Declared
+from metastore.acid.values.characters import limit_of
+from metastore.acid.values.constraints import CanNotKeepConstraint, Constraints, Declared
 from metastore.rules.engines.hive_sql import respelled
 from metastore.spark.assignment import DoesNotFit, stored, type_of, violation
 from metastore.spark.catalog import AcidTableInfo

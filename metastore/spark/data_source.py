@@ -37,11 +37,11 @@ try:
 except ModuleNotFoundError as error:
     raise NeedsSpark4("the format hive_acid needs Spark 4, with which Python data sources came; on Spark 3.5 use AcidTable") from error
 
-from metastore.acid import buckets
+from metastore.acid.buckets import buckets
 from metastore.acid.files import FsspecFiles
-from metastore.acid.null_keys import NullKeys
+from metastore.acid.rewriting.unchanged import check_unchanged
 from metastore.acid.transactions import Transaction, component
-from metastore.acid.unchanged import check_unchanged
+from metastore.acid.values.null_keys import NullKeys
 from metastore.client import connect
 from metastore.idl import DataOperationType, LockType
 from metastore.rules.transactions.acid_directories import SeenWriteIds
@@ -139,9 +139,9 @@ class BucketTask(InputPartition):
 
     def deletes(self) -> list[str]:
         """Return the files of delete events that may concern the rows: of all buckets where rows name another than their file's."""
-        from metastore.acid.orc_files import open_orc
-        from metastore.acid.orc_footer import footer_of
-        from metastore.acid.own_bucket import named
+        from metastore.acid.orc.orc_files import open_orc
+        from metastore.acid.orc.orc_footer import footer_of
+        from metastore.acid.orc.own_bucket import named
 
         if self.delete_directories:
             found = (named(footer_of(open_orc(path))) for path, length in self.files.inserts if length is None)
@@ -191,9 +191,9 @@ class HiveAcidReader(DataSourceReader):
         """Yield the rows of one bucket."""
         import pyarrow as pa
 
-        from metastore.acid.deleted import Deleted, kept
-        from metastore.acid.orc_files import cast, event_schema, read_events, read_original
-        from metastore.acid.portions import repeated
+        from metastore.acid.orc.orc_files import cast, event_schema, read_events, read_original
+        from metastore.acid.rewriting.deleted import Deleted, kept
+        from metastore.acid.rewriting.portions import repeated
 
         assert isinstance(partition, BucketTask)
         given = dict(zip(self._keys, partition.folder.values, strict=False))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metastore.acid import buckets
-from metastore.acid.bucket_files import BucketFile, PlainOrcFile, PlainParquetFile, event_type
-from metastore.acid.exact import checked, exact
-from metastore.acid.orc_files import cast
-from metastore.acid.portions import Divider, Portion
+from metastore.acid.buckets import buckets
+from metastore.acid.orc.orc_files import cast
+from metastore.acid.rewriting.bucket_files import BucketFile, PlainOrcFile, PlainParquetFile, event_type
+from metastore.acid.rewriting.portions import Divider, Portion
 from metastore.acid.storage import Storage
-from metastore.acid.types import arrow_type, with_timestamps
+from metastore.acid.values.exact import checked, exact
+from metastore.acid.values.types import arrow_type, with_timestamps
 from metastore.spark.assignment import DoesNotFit
 from metastore.spark.data_source_plan import FILES_OF_A_TASK, Staged, WritePlan, staged_folder
 

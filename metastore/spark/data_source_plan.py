@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from metastore.acid import buckets
-from metastore.acid.constraints import Constraints
+from metastore.acid.buckets import buckets
+from metastore.acid.values.constraints import Constraints
 from metastore.idl import Table
 from metastore.rules.transactions.acid_directories import staging_name
 from metastore.spark.catalog import AcidTableInfo

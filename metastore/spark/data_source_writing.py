@@ -24,13 +24,14 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter
 from pyspark.sql.types import StructType
 
 from metastore import log
-from metastore.acid import buckets, heartbeat_process, statistics
-from metastore.acid.constraints import Constraints, wall_clock
+from metastore.acid import heartbeat_process, statistics
+from metastore.acid.buckets import buckets
 from metastore.acid.files import FsspecFiles
-from metastore.acid.own_bucket import footer_at_end, named
+from metastore.acid.orc.own_bucket import footer_at_end, named
 from metastore.acid.partitions import found_or_added
+from metastore.acid.rewriting.unchanged import check_unchanged
 from metastore.acid.transactions import Agent, Transaction, TransactionLost, component, server_timeout
-from metastore.acid.unchanged import check_unchanged
+from metastore.acid.values.constraints import Constraints, wall_clock
 from metastore.client import connect
 from metastore.idl import AbortTxnRequest, DataOperationType, LockType, TxnState, TxnType
 from metastore.rules.transactions.acid_directories import base_name, delta_name, staging_name

@@ -18,9 +18,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, TimestampType
 
-from metastore.acid.evolution import loss
-from metastore.acid.null_keys import has_maps
 from metastore.acid.transactions import TableSnapshot
+from metastore.acid.values.evolution import loss
+from metastore.acid.values.null_keys import has_maps
 from metastore.spark.catalog import AcidTableInfo, spark_type
 from metastore.spark.hadoop import in_parallel
 from metastore.spark.parquet_columns import schema_of
@@ -98,7 +98,7 @@ def ddl_of(kind: DataType) -> str:
 
 
 def _parquet_is_finer(spark: SparkSession, table: AcidTableInfo, paths: Sequence[str]) -> bool:
-    from metastore.acid import parquet_files
+    from metastore.acid.rewriting import parquet_files
 
     if not paths:
         return False

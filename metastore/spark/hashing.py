@@ -1,4 +1,4 @@
-"""Say into which bucket of a bucketed table each row of a DataFrame goes. The hash itself is `metastore.acid.hashing`'s."""
+"""Say into which bucket of a bucketed table each row of a DataFrame goes. The hash itself is `metastore.acid.buckets.hashing`'s."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from metastore.acid.hashing import CanNotHash
+from metastore.acid.buckets.hashing import CanNotHash
 from metastore.spark.catalog import AcidTableInfo
 from metastore.spark.reading import time_zone
 
@@ -60,7 +60,7 @@ def bucket_of(table: AcidTableInfo, rows: DataFrame) -> Column:
     def run(*given: pd.Series) -> pd.Series:
         import pandas as pd
 
-        from metastore.acid.hashing import buckets_of
+        from metastore.acid.buckets.hashing import buckets_of
 
         left = iter(given)
         columns = [(_to_arrow(next(left), each.kind, next(left) if each.flagged else None, zone), each.kind) for each in plan]

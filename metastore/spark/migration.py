@@ -11,7 +11,7 @@ from copy import deepcopy
 
 from pyspark.sql import SparkSession
 
-from metastore.acid import buckets
+from metastore.acid.buckets import buckets
 from metastore.client import Client
 from metastore.hidden import is_hidden
 from metastore.idl import (

@@ -1,4 +1,4 @@
-"""Find files of events whose rows name another bucket than the file's own, see `acid/own_bucket.py`. This module changes nothing.
+"""Find files of events whose rows name another bucket than the file's own, see `acid/orc/own_bucket.py`. This module changes nothing.
 
 Earlier versions wrote such files where Spark had computed a frame on the driver, and their compactions carried the rows on. Now compactions
 bring the rows into the files of their own buckets.
@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from metastore.acid import buckets
-from metastore.acid.own_bucket import footer_at_end, named
+from metastore.acid.buckets import buckets
+from metastore.acid.orc.own_bucket import footer_at_end, named
 from metastore.spark.hadoop import in_parallel
 from metastore.spark.reading import complete, event_schema
 from metastore.spark.selecting import Lister, Selected

@@ -1,4 +1,4 @@
-"""Give the ORC files that Spark has written what Hive's own writer notes in them, see `acid/event_file.py`.
+"""Give the ORC files that Spark has written what Hive's own writer notes in them, see `acid/rewriting/event_file.py`.
 
 The metadata is appended to a finished file, of which only the end and one row of each stripe are read; where a file system can not append,
 as S3, the file stays as it is.
@@ -12,8 +12,8 @@ from typing import Any
 from py4j.java_gateway import get_field
 from pyspark.sql import SparkSession
 
-from metastore.acid.event_file import hive_metadata
-from metastore.acid.orc_tail import LONGEST_POSTSCRIPT, tail_length, with_user_metadata
+from metastore.acid.orc.orc_tail import LONGEST_POSTSCRIPT, tail_length, with_user_metadata
+from metastore.acid.rewriting.event_file import hive_metadata
 from metastore.spark.hadoop import Files, in_parallel
 
 IDENTITY = (2, 3, 4)

@@ -19,10 +19,10 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import StructField, StructType
 
-from metastore.acid.characters import limit_of
-from metastore.acid.evolution import is_widened
-from metastore.acid.null_keys import has_maps, with_null_keys
-from metastore.acid.types import parts
+from metastore.acid.values.characters import limit_of
+from metastore.acid.values.evolution import is_widened
+from metastore.acid.values.null_keys import has_maps, with_null_keys
+from metastore.acid.values.types import parts
 from metastore.spark.catalog import Folder
 from metastore.spark.hadoop import FileError, in_parallel
 

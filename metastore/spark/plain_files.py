@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from metastore.acid.characters import limit_of
+from metastore.acid.values.characters import limit_of
 from metastore.spark.assignment import DoesNotFit, refusal, tried
 from metastore.spark.catalog import AcidTableInfo
 

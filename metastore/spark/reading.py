@@ -20,11 +20,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import DataType, IntegerType, LongType, StringType, StructField, StructType
 
-from metastore.acid.buckets import Original
-from metastore.acid.characters import is_limited, limit_of
-from metastore.acid.null_keys import has_maps
+from metastore.acid.buckets.buckets import Original
 from metastore.acid.transactions import TableSnapshot
-from metastore.acid.types import parts
+from metastore.acid.values.characters import is_limited, limit_of
+from metastore.acid.values.null_keys import has_maps
+from metastore.acid.values.types import parts
 from metastore.rules.transactions.acid_directories import SeenWriteIds
 from metastore.rules.values.partition_names import DEFAULT_PARTITION, escape
 from metastore.rules.values.types import type_name
@@ -386,7 +386,7 @@ def time_zone(spark: SparkSession) -> str:
 def _read_growing(
     file: tuple[Any, ...], columns: Sequence[tuple[str, str]], arrow: Any, zone: str, shielded: frozenset[str]
 ) -> Iterator[pa.RecordBatch]:
-    from metastore.acid.orc_files import read_events
+    from metastore.acid.orc.orc_files import read_events
 
     path, length = file
     return read_events(path, arrow, zone, columns=columns, length=None if length == WHOLE else length, shielded=shielded)
@@ -395,6 +395,6 @@ def _read_growing(
 def _read_originals(
     file: tuple[Any, ...], columns: Sequence[tuple[str, str]], arrow: Any, zone: str, shielded: frozenset[str]
 ) -> Iterator[pa.RecordBatch]:
-    from metastore.acid.orc_files import read_original
+    from metastore.acid.orc.orc_files import read_original
 
     return read_original(Original(*file), arrow, zone, columns=columns, shielded=shielded)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from metastore.acid import buckets
-from metastore.acid.buckets import Bucket, Original
+from metastore.acid.buckets import buckets
+from metastore.acid.buckets.buckets import Bucket, Original
 from metastore.acid.files import FsspecFiles, Status
 from metastore.acid.transactions import TableSnapshot
 from metastore.hidden import is_hidden
@@ -184,7 +184,7 @@ def numbered(folder: Folder, paths: Sequence[str]) -> list[Original]:
 
     Files of each base or delta are numbered apart.
     """
-    from metastore.acid.orc_files import count_rows
+    from metastore.acid.orc.orc_files import count_rows
 
     by_bucket: dict[tuple[str, int], list[str]] = {}
     for path in sorted(paths, key=buckets.hive_order):

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from metastore import log
-from metastore.acid.constraints import Constraints
+from metastore.acid.rewriting.unchanged import check_unchanged
 from metastore.acid.transactions import Agent, TableSnapshot, Transaction, component
-from metastore.acid.unchanged import check_unchanged
+from metastore.acid.values.constraints import Constraints
 from metastore.idl import DataOperationType, LockType
 from metastore.spark.catalog import AcidTableInfo, metastore_uri
 from metastore.spark.hadoop import Files

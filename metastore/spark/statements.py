@@ -16,7 +16,7 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 
 from metastore.acid import statistics
-from metastore.acid.constraints import Constraints
+from metastore.acid.values.constraints import Constraints
 from metastore.idl import DataOperationType
 from metastore.spark import writing
 from metastore.spark.catalog import AcidTableInfo

@@ -24,13 +24,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import TimestampType
 
-from metastore.acid import buckets
-from metastore.acid.constraints import Constraints
-from metastore.acid.event_file import SIZES
+from metastore.acid.buckets import buckets
 from metastore.acid.files import Status
-from metastore.acid.orc_files import cast
-from metastore.acid.own_bucket import footer_at_end, named
+from metastore.acid.orc.orc_files import cast
+from metastore.acid.orc.own_bucket import footer_at_end, named
 from metastore.acid.partitions import found_or_added
+from metastore.acid.rewriting.event_file import SIZES
+from metastore.acid.values.constraints import Constraints
 from metastore.idl import LockType, Table
 from metastore.rules.transactions.acid_directories import base_name, delta_name, staging_name
 from metastore.rules.values.partition_names import DEFAULT_PARTITION, make_partition_name, unescape

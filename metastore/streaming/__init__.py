@@ -6,8 +6,8 @@ with StreamingConnection("thrift://host:9083", "sales.orders", StrictJson()) as 
             batch.write(records)
 """
 
+from metastore.acid.rewriting.unchanged import TableChanged
 from metastore.acid.storage import CanNotWrite
-from metastore.acid.unchanged import TableChanged
 from metastore.streaming.batch import BatchEnded, Overtaken, TransactionBatch
 from metastore.streaming.connection import NotStreamable, StreamingConnection
 from metastore.streaming.records import BadRecord, Delimited, Rows, StrictJson

@@ -14,11 +14,11 @@ from typing import Any, Protocol, TypeVar
 
 from metastore import idl, log
 from metastore.acid import statistics
-from metastore.acid.bucket_files import BucketFile
-from metastore.acid.portions import Portion
+from metastore.acid.rewriting.bucket_files import BucketFile
+from metastore.acid.rewriting.portions import Portion
+from metastore.acid.rewriting.unchanged import check_unchanged
 from metastore.acid.storage import Storage
 from metastore.acid.transactions import Agent, TableSnapshot, TransactionLost, component, take_locks, take_snapshots
-from metastore.acid.unchanged import check_unchanged
 from metastore.client import Client, connect
 from metastore.idl import (
     AbortTxnRequest,

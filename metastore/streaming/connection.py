@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from metastore.acid import buckets
-from metastore.acid.bucket_files import event_type
-from metastore.acid.constraints import CanNotKeepConstraint, Constraints
+from metastore.acid.buckets import buckets
 from metastore.acid.partitions import found, found_or_added
-from metastore.acid.portions import Divider, Portion
+from metastore.acid.rewriting.bucket_files import event_type
+from metastore.acid.rewriting.portions import Divider, Portion
 from metastore.acid.storage import Storage
 from metastore.acid.transactions import LOCK_PATIENCE, Agent, server_timeout
-from metastore.acid.types import UnknownType
+from metastore.acid.values.constraints import CanNotKeepConstraint, Constraints
+from metastore.acid.values.types import UnknownType
 from metastore.client import Client, connect
 from metastore.idl import ClientCapabilities, ClientCapability, GetTableRequest, Partition, Table
 from metastore.rules.values.partition_names import DEFAULT_PARTITION, make_partition_name

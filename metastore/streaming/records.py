@@ -22,9 +22,9 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from metastore.acid.constraints import CanNotKeepConstraint, Constraints, ConstraintViolated, wall_clock
-from metastore.acid.exact import Changed, checked, exact, named_once
-from metastore.acid.types import arrow_type, decimal_of, parts
+from metastore.acid.values.constraints import CanNotKeepConstraint, Constraints, ConstraintViolated, wall_clock
+from metastore.acid.values.exact import Changed, checked, exact, named_once
+from metastore.acid.values.types import arrow_type, decimal_of, parts
 
 Check = Callable[[Any], Any]
 T = TypeVar("T")

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from metastore.acid import buckets
-from metastore.acid.event_file import EventWriter, OrcOptions
+from metastore.acid.buckets import buckets
 from metastore.acid.files import FsspecFiles
-from metastore.acid.orc_files import event_schema
-from metastore.acid.own_bucket import Named, footer_at_end, is_of, named
+from metastore.acid.orc.orc_files import event_schema
+from metastore.acid.orc.own_bucket import Named, footer_at_end, is_of, named
+from metastore.acid.rewriting.event_file import EventWriter, OrcOptions
 
 FIRST = buckets.encode(0)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from metastore.acid.evolution import loss
-from metastore.acid.types import parts
+from metastore.acid.values.evolution import loss
+from metastore.acid.values.types import parts
 
 
 @pytest.mark.parametrize(("old", "new"), [

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from metastore.acid.hashing import CanNotHash, buckets_of, hash_values, hashes
+from metastore.acid.buckets.hashing import CanNotHash, buckets_of, hash_values, hashes
 
 INT = pa.int32()
 KNOWN: list[tuple[str, pa.DataType, Any, int, int]] = [

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyorc
 import pytest
 
-from metastore.acid.buckets import Bucket, Original
-from metastore.acid.null_keys import NullKeys, has_maps, with_null_keys
-from metastore.acid.orc_files import event_schema, null_key_places, open_orc, read_events, read_original
-from metastore.acid.rewriting import CanNotCopy, rewrite_rows
-from metastore.acid.row_copying import copy_rows
+from metastore.acid.buckets.buckets import Bucket, Original
+from metastore.acid.orc.orc_files import event_schema, null_key_places, open_orc, read_events, read_original
+from metastore.acid.rewriting.rewriting import CanNotCopy, rewrite_rows
+from metastore.acid.rewriting.row_copying import copy_rows
+from metastore.acid.values.null_keys import NullKeys, has_maps, with_null_keys
 from metastore.rules.transactions.acid_directories import SeenWriteIds
 from tests.acid.test_rewriting import delete, form, insert, read, write
 

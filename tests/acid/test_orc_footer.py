@@ -10,10 +10,10 @@ import pyorc
 import pytest
 from pyarrow import orc
 
-from metastore.acid.orc_footer import DATE, TIMESTAMPS, FooterColumn, footer_of
-from metastore.acid.orc_tail import tail_length
-from metastore.acid.protobuf import fields, varint
-from metastore.acid.rewriting import CanNotCopy, _check_values
+from metastore.acid.orc.orc_footer import DATE, TIMESTAMPS, FooterColumn, footer_of
+from metastore.acid.orc.orc_tail import tail_length
+from metastore.acid.orc.protobuf import fields, varint
+from metastore.acid.rewriting.rewriting import CanNotCopy, _check_values
 
 KIND = "struct<a:bigint,b:date,c:timestamp,d:array<date>,e:string>"
 

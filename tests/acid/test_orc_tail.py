@@ -10,7 +10,7 @@ import pyorc
 import pytest
 from pyarrow import orc
 
-from metastore.acid.orc_tail import LONGEST_POSTSCRIPT, NotOrc, tail_length, with_user_metadata
+from metastore.acid.orc.orc_tail import LONGEST_POSTSCRIPT, NotOrc, tail_length, with_user_metadata
 
 ROWS = [(number, hashlib.sha256(str(number).encode()).hexdigest()) for number in range(5_000)]
 

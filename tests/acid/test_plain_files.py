@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from metastore.acid.bucket_files import PlainOrcFile, PlainParquetFile
+from metastore.acid.rewriting.bucket_files import PlainOrcFile, PlainParquetFile
 from metastore.acid.storage import Storage
 
 SCHEMA = pa.schema([("id", pa.int32()), ("name", pa.string())])

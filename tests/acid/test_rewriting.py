@@ -16,12 +16,12 @@ import pytest
 from pyarrow import orc
 from pyorc.converters import ORCConverter
 
-from metastore.acid import buckets
-from metastore.acid.bucket_files import event_type
-from metastore.acid.buckets import Bucket, Original
-from metastore.acid.event_file import CODECS, EventWriter, OrcOptions
-from metastore.acid.orc_files import event_schema
-from metastore.acid.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_rows
+from metastore.acid.buckets import buckets
+from metastore.acid.buckets.buckets import Bucket, Original
+from metastore.acid.orc.orc_files import event_schema
+from metastore.acid.rewriting.bucket_files import event_type
+from metastore.acid.rewriting.event_file import CODECS, EventWriter, OrcOptions
+from metastore.acid.rewriting.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_rows
 from metastore.rules.transactions.acid_directories import SeenWriteIds
 
 NUMBER = buckets.encode(3)

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from metastore.acid.hashing import hashes
+from metastore.acid.buckets.hashing import hashes
 from tests.support.jars import ARTIFACTS, HIVE, jars_of
 
 pytestmark = pytest.mark.slow

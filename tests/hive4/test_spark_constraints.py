@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from metastore.acid.constraints import ConstraintViolated
+from metastore.acid.values.constraints import ConstraintViolated
 from metastore.streaming import BadRecord, StreamingConnection
 from tests.hive4.conftest import Story
 from tests.hive4.test_spark import ACID, INSERT_ONLY, Both

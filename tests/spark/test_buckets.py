@@ -12,8 +12,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
-from metastore.acid import buckets
-from metastore.acid.hashing import CanNotHash, buckets_of
+from metastore.acid.buckets import buckets
+from metastore.acid.buckets.hashing import CanNotHash, buckets_of
 from metastore.client import Client
 from metastore.spark import AcidTable
 from metastore.spark.catalog import AcidTableInfo

@@ -11,8 +11,8 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from metastore.acid.rewriting.unchanged import TableChanged
 from metastore.acid.transactions import Transaction, component
-from metastore.acid.unchanged import TableChanged
 from metastore.client import Client
 from metastore.idl import DataOperationType, FieldSchema, LockState, LockType, ShowLocksRequest
 from metastore.spark import AcidTable

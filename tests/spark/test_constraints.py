@@ -10,7 +10,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from metastore.acid.constraints import CanNotKeepConstraint, ConstraintViolated
+from metastore.acid.values.constraints import CanNotKeepConstraint, ConstraintViolated
 from metastore.client import Client
 from metastore.spark import AcidTable, transaction
 from metastore.spark.reading import time_zone

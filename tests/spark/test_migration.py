@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from metastore.acid.unchanged import TableChanged
+from metastore.acid.rewriting.unchanged import TableChanged
 from metastore.client import Client
 from metastore.idl import FieldSchema, LockState, MetaException, SerDeInfo, ShowLocksRequest, StorageDescriptor, Table
 from metastore.spark import AcidTable, migration

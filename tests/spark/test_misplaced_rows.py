@@ -13,7 +13,7 @@ from pyarrow import orc
 from pyspark.sql import DataFrame, SparkSession
 from typer.testing import CliRunner
 
-from metastore.acid import buckets
+from metastore.acid.buckets import buckets
 from metastore.cli import app
 from metastore.client import Client
 from metastore.spark import AcidTable, transaction, writing

@@ -11,8 +11,8 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from metastore.acid import buckets
-from metastore.acid.bucket_files import event_type, orc_type
+from metastore.acid.buckets import buckets
+from metastore.acid.rewriting.bucket_files import event_type, orc_type
 from metastore.acid.transactions import Transaction
 from metastore.rules.transactions.acid_directories import delta_name
 from metastore.spark import AcidTable

@@ -14,8 +14,8 @@ import pytest
 from pyarrow import orc
 from pyspark.sql import Row, SparkSession
 
-from metastore.acid import buckets
-from metastore.acid.orc_files import event_schema
+from metastore.acid.buckets import buckets
+from metastore.acid.orc.orc_files import event_schema
 from metastore.client import Client
 from metastore.idl import AlterTableRequest, ClientCapabilities, GetTableRequest
 from metastore.spark import AcidTable

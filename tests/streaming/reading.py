@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import orc
 
-from metastore.acid import buckets
+from metastore.acid.buckets import buckets
 from metastore.client import Client
 from metastore.idl import GetValidWriteIdsRequest, Table
 from metastore.rules.transactions.acid_directories import FolderEntry, SeenWriteIds, decide

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyorc
 import pytest
 
-from metastore.acid import buckets
-from metastore.acid.hashing import buckets_of
+from metastore.acid.buckets import buckets
+from metastore.acid.buckets.hashing import buckets_of
+from metastore.acid.rewriting.unchanged import TableChanged
 from metastore.acid.transactions import Transaction, TransactionLost, component
-from metastore.acid.unchanged import TableChanged
 from metastore.client import Client
 from metastore.idl import (
     AbortTxnsRequest,

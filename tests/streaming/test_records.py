@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.acid.bucket_files import as_numbers
+from metastore.acid.rewriting.bucket_files import as_numbers
 from metastore.streaming import BadRecord, Delimited, Rows, StrictJson
 from metastore.streaming.records import RecordColumns
 

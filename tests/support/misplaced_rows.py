@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import orc
 
-from metastore.acid import buckets
-from metastore.acid.event_file import EventWriter, OrcOptions
+from metastore.acid.buckets import buckets
+from metastore.acid.rewriting.event_file import EventWriter, OrcOptions
 
 
 def scatter(file: Path, tasks: int = 2) -> None:

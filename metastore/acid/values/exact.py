@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metastore.acid.characters import fitted
-from metastore.acid.nested import lists, maps, structs
-from metastore.acid.types import arrow_type, parts
+from metastore.acid.values.characters import fitted
+from metastore.acid.values.nested import lists, maps, structs
+from metastore.acid.values.types import arrow_type, parts
 
 FIRST_DAY, LAST_DAY = -719162, 2932896
 """0001-01-01 and 9999-12-31, the days that Hive knows, in days since 1970."""

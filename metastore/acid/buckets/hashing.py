@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metastore.acid.types import parts
+from metastore.acid.values.types import parts
 
 Hashes = Any
 """A numpy array of uint32, whose arithmetic wraps as that of Java's int does."""

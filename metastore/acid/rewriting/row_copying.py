@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyorc
 from pyorc.converters import ORCConverter
 
-from metastore.acid import buckets
-from metastore.acid.bucket_files import EVENT, AsIs, event_type
-from metastore.acid.buckets import Bucket, Original
-from metastore.acid.deleted import Deleted, ids_of, kept
+from metastore.acid.buckets import buckets
+from metastore.acid.buckets.buckets import Bucket, Original
 from metastore.acid.files import open_path
-from metastore.acid.orc_files import event_schema
-from metastore.acid.rewriting import CanNotCopy, Form, in_order
-from metastore.acid.row_file import RowWriter
+from metastore.acid.orc.orc_files import event_schema
+from metastore.acid.rewriting.bucket_files import EVENT, AsIs, event_type
+from metastore.acid.rewriting.deleted import Deleted, ids_of, kept
+from metastore.acid.rewriting.rewriting import CanNotCopy, Form, in_order
+from metastore.acid.rewriting.row_file import RowWriter
 
 ROWS_AT_A_TIME = 10_000
 _TEXT = re.compile(r"varchar\(\d+\)")

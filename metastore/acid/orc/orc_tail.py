@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metastore.acid.protobuf import Field, NotAMessage, bytes_field, fields, varint
+from metastore.acid.orc.protobuf import Field, NotAMessage, bytes_field, fields, varint
 
 LONGEST_POSTSCRIPT = 256
 """Bytes at the end of a file that hold its postscript and the length of it."""

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from metastore.acid.hashing import buckets_of
-from metastore.acid.types import arrow_type
+from metastore.acid.buckets.hashing import buckets_of
+from metastore.acid.values.types import arrow_type
 from metastore.idl import Table
 from metastore.rules.values.partition_names import make_partition_name
 from metastore.rules.values.partition_values import read_value, text_of

@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
-from metastore.acid import buckets
-from metastore.acid.buckets import Original
-from metastore.acid.calendars import as_read
-from metastore.acid.characters import is_limited, shown, unpadded
+from metastore.acid.buckets import buckets
+from metastore.acid.buckets.buckets import Original
 from metastore.acid.files import open_path
-from metastore.acid.nested import lists, maps, structs
-from metastore.acid.null_keys import NullKeys, has_maps, with_null_keys
-from metastore.acid.orc_footer import CHAR, FooterColumn, footer_of
-from metastore.acid.types import parts
+from metastore.acid.orc.orc_footer import CHAR, FooterColumn, footer_of
+from metastore.acid.values.calendars import as_read
+from metastore.acid.values.characters import is_limited, shown, unpadded
+from metastore.acid.values.nested import lists, maps, structs
+from metastore.acid.values.null_keys import NullKeys, has_maps, with_null_keys
+from metastore.acid.values.types import parts
 from metastore.rules.values.partition_values import text_of
 
 IDENTITY = ("originalTransaction", "bucket", "rowId")

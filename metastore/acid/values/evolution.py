@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metastore.acid.types import decimal_of, parts
+from metastore.acid.values.types import decimal_of, parts
 from metastore.rules.values.types import is_compatible_change
 
 _WHOLE = {"tinyint": 3, "smallint": 5, "int": 10, "integer": 10, "bigint": 19}

@@ -15,15 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metastore.acid.buckets import Bucket
-from metastore.acid.calendars import GREGORIAN
-from metastore.acid.characters import unpadded
-from metastore.acid.deleted import Deleted, ids_of, is_seen, kept
-from metastore.acid.event_file import CODECS, EventWriter, OrcOptions
+from metastore.acid.buckets.buckets import Bucket
 from metastore.acid.files import open_path
-from metastore.acid.nested import times
-from metastore.acid.null_keys import NullKeys
-from metastore.acid.orc_files import (
+from metastore.acid.orc.orc_files import (
     Columns,
     by_place,
     each_column,
@@ -33,9 +27,15 @@ from metastore.acid.orc_files import (
     stored_events,
     stored_originals,
 )
-from metastore.acid.orc_footer import DATE, TIMESTAMPS, Footer, footer_of
-from metastore.acid.own_bucket import is_of
-from metastore.acid.types import UnknownType, arrow_type, with_timestamps
+from metastore.acid.orc.orc_footer import DATE, TIMESTAMPS, Footer, footer_of
+from metastore.acid.orc.own_bucket import is_of
+from metastore.acid.rewriting.deleted import Deleted, ids_of, is_seen, kept
+from metastore.acid.rewriting.event_file import CODECS, EventWriter, OrcOptions
+from metastore.acid.values.calendars import GREGORIAN
+from metastore.acid.values.characters import unpadded
+from metastore.acid.values.nested import times
+from metastore.acid.values.null_keys import NullKeys
+from metastore.acid.values.types import UnknownType, arrow_type, with_timestamps
 from metastore.rules.transactions.acid_directories import SeenWriteIds
 
 OLDEST, NEWEST = -292 * 365 * 86_400_000, 292 * 365 * 86_400_000
@@ -97,7 +97,7 @@ def _event_writer(form: Form, schema: pa.Schema, *, deletes: bool) -> Callable[[
 
 
 def _row_writer(form: Form) -> Callable[[Any], Any]:
-    from metastore.acid.row_file import RowWriter  # pyorc is not where only Spark's own writer works
+    from metastore.acid.rewriting.row_file import RowWriter  # pyorc is not where only Spark's own writer works
 
     return lambda stream: RowWriter(stream, form.columns, form.options)
 

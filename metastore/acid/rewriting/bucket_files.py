@@ -22,12 +22,12 @@ import pyorc
 from pyarrow import parquet
 from pyorc.converters import ORCConverter
 
-from metastore.acid import buckets
-from metastore.acid.calendars import GREGORIAN, as_stored
-from metastore.acid.event_file import hive_metadata
-from metastore.acid.orc_files import cast
+from metastore.acid.buckets import buckets
+from metastore.acid.orc.orc_files import cast
+from metastore.acid.rewriting.event_file import hive_metadata
 from metastore.acid.storage import VERSION_FILE, Storage, naming_the_file
-from metastore.acid.types import decimal_of, parts, with_timestamps
+from metastore.acid.values.calendars import GREGORIAN, as_stored
+from metastore.acid.values.types import decimal_of, parts, with_timestamps
 
 DAY = 86_400_000_000
 EVENT = (("operation", "int"), ("originalTransaction", "bigint"), ("bucket", "int"), ("rowId", "bigint"), ("currentTransaction", "bigint"))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metastore.acid.orc_files import IDENTITY, open_orc
+from metastore.acid.orc.orc_files import IDENTITY, open_orc
 from metastore.rules.transactions.acid_directories import SeenWriteIds
 
 WRITER = "currentTransaction"

@@ -17,9 +17,9 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metastore.acid.characters import limit_of
-from metastore.acid.exact import checked
-from metastore.acid.types import arrow_type
+from metastore.acid.values.characters import limit_of
+from metastore.acid.values.exact import checked
+from metastore.acid.values.types import arrow_type
 from metastore.client import Client, is_unknown_method
 from metastore.idl import CheckConstraintsRequest, DefaultConstraintsRequest, NotNullConstraintsRequest, Table
 from metastore.rules.engines.hive_sql import constant

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import orc
 
-from metastore.acid import buckets
-from metastore.acid.orc_footer import Footer, footer_of
-from metastore.acid.orc_tail import LONGEST_POSTSCRIPT, MAGIC, tail_length
+from metastore.acid.buckets import buckets
+from metastore.acid.orc.orc_footer import Footer, footer_of
+from metastore.acid.orc.orc_tail import LONGEST_POSTSCRIPT, MAGIC, tail_length
 
 NUMBER = 3
 """The number of ORC's column `bucket`."""

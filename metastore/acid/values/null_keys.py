@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from metastore.acid.types import parts
+from metastore.acid.values.types import parts
 
 
 class NullKeys(Exception):

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from metastore.acid.files import open_path
-from metastore.acid.nested import times
+from metastore.acid.values.nested import times
 
 SPARK = b"org.apache.spark.version"
 """What Spark notes in each file; such a file has microseconds at most."""

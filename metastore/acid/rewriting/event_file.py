@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyarrow import orc
 
-from metastore.acid.deleted import ids_of
-from metastore.acid.orc_footer import footer_of
-from metastore.acid.orc_tail import LONGEST_POSTSCRIPT, tail_length, with_user_metadata
+from metastore.acid.orc.orc_footer import footer_of
+from metastore.acid.orc.orc_tail import LONGEST_POSTSCRIPT, tail_length, with_user_metadata
+from metastore.acid.rewriting.deleted import ids_of
 
 MAX_BATCH_ROWS = 10_000
 """Rows after which the writer looks whether a stripe is full."""

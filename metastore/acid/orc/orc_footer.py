@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pyarrow import orc
 
-from metastore.acid.protobuf import fields, signed
+from metastore.acid.orc.protobuf import fields, signed
 
 TIMESTAMPS = (9, 18)
 """The kinds of columns of times, without and with a zone."""

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metastore.acid.nested import lists, maps, structs
-from metastore.acid.types import parts
+from metastore.acid.values.nested import lists, maps, structs
+from metastore.acid.values.types import parts
 
 _LIMITED = re.compile(r"(char|varchar)\s*\(\s*(\d+)\s*\)")
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyorc
 from pyorc.converters import ORCConverter
 
-from metastore.acid.bucket_files import AsIs, Nanoseconds, as_numbers, event_type
-from metastore.acid.event_file import DICTIONARY, UNIT, OrcOptions, hive_metadata
-from metastore.acid.orc_files import IDENTITY
+from metastore.acid.orc.orc_files import IDENTITY
+from metastore.acid.rewriting.bucket_files import AsIs, Nanoseconds, as_numbers, event_type
+from metastore.acid.rewriting.event_file import DICTIONARY, UNIT, OrcOptions, hive_metadata
 
 _CONVERTERS: dict[pyorc.TypeKind, type[ORCConverter]] = {
     pyorc.TypeKind.DATE: AsIs,

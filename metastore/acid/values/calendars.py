@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metastore.acid.nested import lists, maps, structs
+from metastore.acid.values.nested import lists, maps, structs
 
 GREGORIAN = -141427
 """1582-10-15 in days since 1970."""

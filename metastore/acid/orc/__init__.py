@@ -1,0 +1,1 @@
+"""ORC files of transactional tables: their rows, their footers and what Hive notes there."""
