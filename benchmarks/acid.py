@@ -27,8 +27,8 @@ from pyspark.sql import functions as F  # noqa: E402, N812  # see above; the nam
 from metastore.client import connect  # noqa: E402
 from metastore.idl import CreateTableRequest, FieldSchema, SerDeInfo, StorageDescriptor, Table  # noqa: E402
 from metastore.spark import AcidTable  # noqa: E402
-from metastore.spark.catalog import CAPABILITIES  # noqa: E402
-from metastore.spark.compactor import Compactor  # noqa: E402
+from metastore.spark.compaction.compactor import Compactor  # noqa: E402
+from metastore.spark.session.catalog import CAPABILITIES  # noqa: E402
 from tests.support.servers import serving  # noqa: E402
 
 ORC = "org.apache.hadoop.hive.ql.io.orc."

@@ -30,7 +30,7 @@ def compactor(
 ) -> None:
     """Take compactions from the queue of a metastore and do them on Spark, until Ctrl-C or SIGTERM."""
     try:
-        from metastore.spark.compactor import Compactor, open_session
+        from metastore.spark.compaction.compactor import Compactor, open_session
     except ImportError as error:
         fail(f"compactions run on Spark: pip install '.[spark]' in the checkout of metastore ({error})")
     from rich.console import Console

@@ -10,9 +10,9 @@ from metastore.acid.files import FsspecFiles
 from metastore.acid.orc.orc_files import open_orc
 from metastore.acid.transactions import TableSnapshot, Transaction
 from metastore.rules.transactions.acid_directories import parse
-from metastore.spark.catalog import AcidTableInfo, Folder
-from metastore.spark.misplaced import Exact, misplaced
-from metastore.spark.selecting import Lister, Selected, select
+from metastore.spark.reading.misplaced import Exact, misplaced
+from metastore.spark.reading.selecting import Lister, Selected, select
+from metastore.spark.session.catalog import AcidTableInfo, Folder
 
 COMPACT = "compact it (major) by `metastore compactor`"
 

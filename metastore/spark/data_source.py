@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from metastore.spark.catalog import AcidTableInfo, Folder, NeedsSpark4, ddl_type, metastore_uri, split_table_name
+from metastore.spark.session.catalog import AcidTableInfo, Folder, NeedsSpark4, ddl_type, metastore_uri, split_table_name
 
 try:
     from pyspark.sql.datasource import (
@@ -45,11 +45,11 @@ from metastore.acid.values.null_keys import NullKeys
 from metastore.client import connect
 from metastore.idl import DataOperationType, LockType
 from metastore.rules.transactions.acid_directories import SeenWriteIds
-from metastore.spark.arrow import arrow_schema
 from metastore.spark.data_source_writing import HiveAcidStreamWriter, HiveAcidWriter, WriteRequest
-from metastore.spark.heartbeats import Heartbeats
-from metastore.spark.reading import time_zone
-from metastore.spark.selecting import select
+from metastore.spark.reading.arrow import arrow_schema
+from metastore.spark.reading.reading import time_zone
+from metastore.spark.reading.selecting import select
+from metastore.spark.session.heartbeats import Heartbeats
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,8 +16,8 @@ from metastore.acid.rewriting.portions import Divider, Portion
 from metastore.acid.storage import Storage
 from metastore.acid.values.exact import checked, exact
 from metastore.acid.values.types import arrow_type, with_timestamps
-from metastore.spark.assignment import DoesNotFit
 from metastore.spark.data_source_plan import FILES_OF_A_TASK, Staged, WritePlan, staged_folder
+from metastore.spark.session.assignment import DoesNotFit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from metastore.acid.buckets import buckets
 from metastore.acid.values.constraints import Constraints
 from metastore.idl import Table
 from metastore.rules.transactions.acid_directories import staging_name
-from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.session.catalog import AcidTableInfo
 
 FILES_OF_A_TASK = 256
 """Files that a task begins at most for one partition: the statements of a transaction are parted among tasks of the same bucket."""

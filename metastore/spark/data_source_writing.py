@@ -35,11 +35,11 @@ from metastore.acid.values.constraints import Constraints, wall_clock
 from metastore.client import connect
 from metastore.idl import AbortTxnRequest, DataOperationType, LockType, TxnState, TxnType
 from metastore.rules.transactions.acid_directories import base_name, delta_name, staging_name
-from metastore.spark import batch_numbers
-from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
 from metastore.spark.data_source_plan import Staged, WritePlan
-from metastore.spark.hadoop import in_parallel
-from metastore.spark.heartbeats import Heartbeats
+from metastore.spark.session.catalog import AcidTableInfo, Folder, WrongColumns
+from metastore.spark.session.hadoop import in_parallel
+from metastore.spark.session.heartbeats import Heartbeats
+from metastore.spark.writing import batch_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -22,12 +22,12 @@ from metastore.idl import (
     LockType,
     Table,
 )
-from metastore.spark import writing
-from metastore.spark.catalog import CAPABILITIES, AcidTableInfo, Folder, table_name
-from metastore.spark.faithful import check_bucket, check_plain
-from metastore.spark.hadoop import FileError
-from metastore.spark.spark_transaction import SparkTransaction
+from metastore.spark.session.catalog import CAPABILITIES, AcidTableInfo, Folder, table_name
+from metastore.spark.session.hadoop import FileError
 from metastore.spark.table import AcidTable
+from metastore.spark.transaction.spark_transaction import SparkTransaction
+from metastore.spark.writing import writing
+from metastore.spark.writing.faithful import check_bucket, check_plain
 
 ACID = ("transactional", "transactional_properties")
 

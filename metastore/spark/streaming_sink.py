@@ -15,11 +15,11 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from metastore.spark.batch_numbers import PARAMETER, add_parameter, is_new, note, parameter_of
-from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
-from metastore.spark.hadoop import Files
-from metastore.spark.spark_transaction import SparkTransaction
+from metastore.spark.session.catalog import AcidTableInfo, metastore_uri, table_name
+from metastore.spark.session.hadoop import Files
 from metastore.spark.table import AcidTable
+from metastore.spark.transaction.spark_transaction import SparkTransaction
+from metastore.spark.writing.batch_numbers import PARAMETER, add_parameter, is_new, note, parameter_of
 
 
 def write_stream(

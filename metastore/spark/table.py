@@ -19,19 +19,19 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from metastore.client import connect
 from metastore.idl import CompactionRequest, CompactionType, DataOperationType, LockType, ShowCompactRequest
-from metastore.spark import writing
-from metastore.spark.assignment import naming_the_column, stored
-from metastore.spark.catalog import AcidTableInfo, metastore_uri, table_name
 from metastore.spark.checking import Finding, findings
-from metastore.spark.clauses import TARGET, Expression, field, judged_by_spark, quoted, set_columns, wholly_set
-from metastore.spark.constraints import default
-from metastore.spark.faithful import check_kept
-from metastore.spark.merging import MergeBuilder
-from metastore.spark.misplaced import by_spark
-from metastore.spark.readers import LEASE, Reader, give_way
-from metastore.spark.reading import FOLDER, row_id_name
-from metastore.spark.spark_transaction import CanNotChange, SparkTransaction
-from metastore.spark.statements import Statement
+from metastore.spark.reading.misplaced import by_spark
+from metastore.spark.reading.reading import FOLDER, row_id_name
+from metastore.spark.session.assignment import naming_the_column, stored
+from metastore.spark.session.catalog import AcidTableInfo, metastore_uri, table_name
+from metastore.spark.transaction.readers import LEASE, Reader, give_way
+from metastore.spark.transaction.spark_transaction import CanNotChange, SparkTransaction
+from metastore.spark.writing import writing
+from metastore.spark.writing.clauses import TARGET, Expression, field, judged_by_spark, quoted, set_columns, wholly_set
+from metastore.spark.writing.constraints import default
+from metastore.spark.writing.faithful import check_kept
+from metastore.spark.writing.merging import MergeBuilder
+from metastore.spark.writing.statements import Statement
 
 T = TypeVar("T")
 KINDS = {CompactionType.MINOR: "minor", CompactionType.MAJOR: "major", CompactionType.REBALANCE: "rebalance"}

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from metastore.spark.catalog import table_name
-from metastore.spark.spark_transaction import SparkTransaction
+from metastore.spark.session.catalog import table_name
 from metastore.spark.table import AcidTable
+from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 
 class Work(SparkTransaction):

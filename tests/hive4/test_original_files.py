@@ -12,7 +12,7 @@ from pyarrow import orc
 from pyspark.sql import SparkSession
 
 from metastore.spark import AcidTable
-from metastore.spark.compactor import Compactor
+from metastore.spark.compaction.compactor import Compactor
 from tests.hive4.conftest import Story
 from tests.support.hive import HiveError
 from tests.support.misplaced_rows import scatter

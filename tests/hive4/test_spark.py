@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from metastore.spark import AcidTable, transaction
-from metastore.spark.compactor import Compactor
-from metastore.spark.reading import time_zone
+from metastore.spark.compaction.compactor import Compactor
+from metastore.spark.reading.reading import time_zone
 from tests.hive4.conftest import Story
 from tests.support.hive import Rows
 from tests.support.spark_session import session

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from metastore.client import connect
 from metastore.idl import CreateTableRequest
 from metastore.spark import AcidTable
-from metastore.spark.catalog import CAPABILITIES
+from metastore.spark.session.catalog import CAPABILITIES
 from tests.hive4.conftest import Place
 from tests.support.acid_tables import definition
 from tests.support.hive import OPENED, settings, variables, write_configuration

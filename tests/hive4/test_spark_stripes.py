@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metastore.spark import AcidTable
-from metastore.spark.compactor import Compactor
+from metastore.spark.compaction.compactor import Compactor
 from tests.hive4.conftest import Story
 from tests.support.hive import java, variables
 from tests.support.jars import classpath

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metastore.spark import AcidTable
-from metastore.spark.faithful import CanNotKeep
+from metastore.spark.writing.faithful import CanNotKeep
 from tests.hive4.conftest import Story
 from tests.hive4.test_spark import ACID, INSERT_ONLY, Both
 from tests.support.spark_session import session

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from metastore.client import Client, connect
 from metastore.idl import CreateTableRequest, FieldSchema
 from metastore.spark import AcidTable
-from metastore.spark.catalog import CAPABILITIES
+from metastore.spark.session.catalog import CAPABILITIES
 from tests.support.acid_tables import TableMaker, definition
 from tests.support.cluster import Cluster
 from tests.support.servers import Server, serving

@@ -16,10 +16,10 @@ from metastore import idl
 from metastore.client import Client
 from metastore.idl import EnvironmentContext, FieldSchema
 from metastore.spark import AcidTable, transaction
-from metastore.spark.compactor import Compactor
-from metastore.spark.merging import SeveralMatches
+from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.table import CanNotChange
-from metastore.spark.writing import WrongColumns
+from metastore.spark.writing.merging import SeveralMatches
+from metastore.spark.writing.writing import WrongColumns
 from tests.support.acid_tables import TableMaker, stored_table
 
 EMP = "id int, name string, salary int"

@@ -16,9 +16,9 @@ from metastore.acid.buckets import buckets
 from metastore.acid.buckets.hashing import CanNotHash, buckets_of
 from metastore.client import Client
 from metastore.spark import AcidTable
-from metastore.spark.catalog import AcidTableInfo
-from metastore.spark.compactor import Compactor
-from metastore.spark.hashing import bucket_of
+from metastore.spark.compaction.compactor import Compactor
+from metastore.spark.session.catalog import AcidTableInfo
+from metastore.spark.writing.hashing import bucket_of
 from tests.support.acid_tables import TableMaker
 
 VERSIONS = pytest.mark.parametrize("version", ["1", "2"])

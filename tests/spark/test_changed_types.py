@@ -73,7 +73,7 @@ in_each_format = pytest.mark.parametrize("file_format", FORMATS, ids=["full", "O
 
 def made(spark: SparkSession, client: Client, make_table: TableMaker, file_format: Format) -> AcidTable:
     """A table with a row of each value and one of nulls from before the change, and a row from after it."""
-    from metastore.spark.reading import time_zone
+    from metastore.spark.reading.reading import time_zone
 
     columns = ", ".join(f"{name} {change.old}" for name, change in zip(NAMES, CHANGES, strict=True))
     table = make_table(f"id int, {columns}", file_format=file_format.kind, insert_only=file_format.insert_only)

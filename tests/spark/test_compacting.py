@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 
 from metastore.client import Client
 from metastore.idl import CompactionRequest, CompactionType, FieldSchema
-from metastore.spark import AcidTable, compacting
-from metastore.spark.bucket_tasks import rewritten
-from metastore.spark.compactor import Compactor
+from metastore.spark import AcidTable
+from metastore.spark.compaction import compacting
+from metastore.spark.compaction.bucket_tasks import rewritten
+from metastore.spark.compaction.compactor import Compactor
 from tests.support.acid_tables import TableMaker, stored_table
 from tests.support.servers import Server
 
@@ -151,7 +152,7 @@ def test_executors_without_what_it_takes(
     table = make_table("id int")
     for first in (0, 10):
         table.insert(spark.range(first, first + 10, 1, 1).selectExpr("cast(id as int) id"))
-    monkeypatch.setattr("metastore.spark.bucket_tasks._rewrite", _no_such_module)
+    monkeypatch.setattr("metastore.spark.compaction.bucket_tasks._rewrite", _no_such_module)
     assert compaction.run(table, "major") == [False]
     assert [row.id for row in table.toDF().orderBy("id").collect()] == list(range(20))
     assert not leftovers(table)

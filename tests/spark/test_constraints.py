@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from metastore.acid.values.constraints import CanNotKeepConstraint, ConstraintViolated
 from metastore.client import Client
 from metastore.spark import AcidTable, transaction
-from metastore.spark.reading import time_zone
+from metastore.spark.reading.reading import time_zone
 from metastore.spark.streaming_sink import write_stream
 from tests.support.acid_tables import TableMaker
 from tests.support.constraints import constrain

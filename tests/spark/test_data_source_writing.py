@@ -21,8 +21,8 @@ from metastore.acid.transactions import TransactionLost
 from metastore.client import Client
 from metastore.idl import TxnState
 from metastore.spark import AcidTable
-from metastore.spark.catalog import AcidTableInfo
-from metastore.spark.compactor import Compactor
+from metastore.spark.compaction.compactor import Compactor
+from metastore.spark.session.catalog import AcidTableInfo
 from metastore.spark.streaming_sink import committed
 from tests.spark.test_streaming_sink import feed, ids
 from tests.support.acid_tables import TableMaker

@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from metastore.client import Client
 from metastore.idl import AlterTableRequest, FieldSchema
 from metastore.spark import AcidTable
-from metastore.spark.catalog import CAPABILITIES, AcidTableInfo, Folder
-from metastore.spark.compactor import Compactor
-from metastore.spark.physical import CaseMatters
-from metastore.spark.selecting import is_loaded
+from metastore.spark.compaction.compactor import Compactor
+from metastore.spark.reading.physical import CaseMatters
+from metastore.spark.reading.selecting import is_loaded
+from metastore.spark.session.catalog import CAPABILITIES, AcidTableInfo, Folder
 from metastore.streaming import StreamingConnection
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import Server

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from metastore.acid.transactions import TransactionLost
 from metastore.spark import AcidTable, transaction
-from metastore.spark.assignment import DoesNotFit
-from metastore.spark.hadoop import FileError
+from metastore.spark.session.assignment import DoesNotFit
+from metastore.spark.session.hadoop import FileError
 from metastore.spark.work import Work
 from tests.support.acid_tables import TableMaker
 

@@ -12,9 +12,9 @@ from metastore.acid.files import FsspecFiles
 from metastore.acid.transactions import TableSnapshot
 from metastore.rules.transactions.acid_directories import EVERYTHING, SeenWriteIds
 from metastore.spark import AcidTable
-from metastore.spark.catalog import Folder
-from metastore.spark.compactor import Compactor
-from metastore.spark.selecting import select
+from metastore.spark.compaction.compactor import Compactor
+from metastore.spark.reading.selecting import select
+from metastore.spark.session.catalog import Folder
 from metastore.streaming import StreamingConnection
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import Server

@@ -10,9 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 
 from metastore.client import Client
 from metastore.spark import AcidTable
-from metastore.spark.catalog import WrongColumns
-from metastore.spark.compactor import Compactor
-from metastore.spark.merging import MergeBuilder
+from metastore.spark.compaction.compactor import Compactor
+from metastore.spark.session.catalog import WrongColumns
+from metastore.spark.writing.merging import MergeBuilder
 from tests.support.acid_tables import TableMaker
 
 COLUMNS = "id int, v string, s struct<x:int,inner:struct<y:string,z:int>>"

@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 from metastore.acid.buckets import buckets
 from metastore.cli import app
 from metastore.client import Client
-from metastore.spark import AcidTable, transaction, writing
-from metastore.spark.compactor import Compactor
-from metastore.spark.hadoop import FileError
+from metastore.spark import AcidTable, transaction
+from metastore.spark.compaction.compactor import Compactor
+from metastore.spark.session.hadoop import FileError
 from metastore.spark.work import Work
+from metastore.spark.writing import writing
 from tests.support.acid_tables import TableMaker
 from tests.support.misplaced_rows import misplaced, numbered, remove, rewrite, scatter
 

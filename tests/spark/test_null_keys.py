@@ -16,7 +16,7 @@ from metastore.acid.rewriting.bucket_files import event_type, orc_type
 from metastore.acid.transactions import Transaction
 from metastore.rules.transactions.acid_directories import delta_name
 from metastore.spark import AcidTable
-from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.session.catalog import AcidTableInfo
 from tests.spark.test_evolution import outcome, rows
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import Server

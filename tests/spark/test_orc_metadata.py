@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metastore.spark import AcidTable
-from metastore.spark.compactor import Compactor
+from metastore.spark.compaction.compactor import Compactor
 from tests.support.acid_tables import TableMaker
 
 SMALL = {"orc.stripe.size": "8192", "orc.row.index.stride": "1000"}

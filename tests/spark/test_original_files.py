@@ -14,7 +14,7 @@ from pyarrow import orc
 from pyspark.sql import SparkSession
 
 from metastore.spark import AcidTable
-from metastore.spark.compactor import Compactor
+from metastore.spark.compaction.compactor import Compactor
 from tests.support.acid_tables import TableMaker
 
 COPIES = ["000000_0", *(f"000000_0_copy_{number}" for number in range(1, 12))]

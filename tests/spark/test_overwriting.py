@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from metastore.client import Client
 from metastore.idl import LockState, LockType, ShowLocksRequest
 from metastore.spark import AcidTable, transaction
-from metastore.spark.spark_transaction import CanNotChange, SparkTransaction
+from metastore.spark.transaction.spark_transaction import CanNotChange, SparkTransaction
 from tests.spark.test_partition_values import ids, save
 from tests.support.acid_tables import TableMaker
 

@@ -14,8 +14,8 @@ from metastore.acid.partitions import SeveralPartitions
 from metastore.client import Client
 from metastore.idl import AddPartitionsRequest, GetTableRequest, Partition
 from metastore.spark import AcidTable
-from metastore.spark.catalog import CAPABILITIES, WrongColumns
-from metastore.spark.hadoop import FileError
+from metastore.spark.session.catalog import CAPABILITIES, WrongColumns
+from metastore.spark.session.hadoop import FileError
 from metastore.streaming import NotStreamable, Rows, StreamingConnection
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import Server
@@ -177,7 +177,7 @@ def test_a_column_may_be_called_as_the_ids_of_rows(spark: SparkSession, make_tab
 
 def test_a_file_that_has_no_place_ends_the_statement(spark: SparkSession, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies in the staging folder and is not understood would be lost."""
-    from metastore.spark import writing
+    from metastore.spark.writing import writing
 
     table = make_table("id int", "p string")
     monkeypatch.setattr(writing, "KEY", "_other")  # the folders that Spark makes are no longer those that are looked for

@@ -11,9 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import Client
 from metastore.idl import TxnState
-from metastore.spark import AcidTable, readers
-from metastore.spark.catalog import WrongColumns
-from metastore.spark.spark_transaction import CanNotChange
+from metastore.spark import AcidTable
+from metastore.spark.session.catalog import WrongColumns
+from metastore.spark.transaction import readers
+from metastore.spark.transaction.spark_transaction import CanNotChange
 from tests.support.acid_tables import TableMaker
 
 

@@ -19,8 +19,8 @@ from metastore.client import Client
 from metastore.client_login import LoginError
 from metastore.idl import CreateTableRequest
 from metastore.spark import AcidTable
-from metastore.spark.catalog import CAPABILITIES
-from metastore.spark.compactor import Compactor
+from metastore.spark.compaction.compactor import Compactor
+from metastore.spark.session.catalog import CAPABILITIES
 from tests.support.acid_tables import definition, stored_table
 from tests.support.kdc import Kdc
 from tests.support.secured import Secured, grant

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from metastore.client import Client
 from metastore.spark import AcidTable
-from metastore.spark.batch_numbers import PARAMETER, add_parameter
-from metastore.spark.catalog import AcidTableInfo
-from metastore.spark.spark_transaction import SparkTransaction
+from metastore.spark.session.catalog import AcidTableInfo
 from metastore.spark.streaming_sink import committed, insert_once, write_stream
+from metastore.spark.transaction.spark_transaction import SparkTransaction
+from metastore.spark.writing.batch_numbers import PARAMETER, add_parameter
 from tests.support.acid_tables import TableMaker, stored_table
 from tests.support.servers import ROOT, Server
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from metastore.client import connect
 from metastore.idl import CreateTableRequest, ShowCompactRequest
 from metastore.spark import AcidTable
-from metastore.spark.catalog import CAPABILITIES
+from metastore.spark.session.catalog import CAPABILITIES
 from tests.support.acid_tables import definition, stored_table
 from tests.support.servers import ROOT, Server, free_port, serving
 

@@ -20,8 +20,8 @@ from pyspark.sql.types import (
 )
 
 from metastore.acid.buckets.hashing import CanNotHash
-from metastore.spark.catalog import AcidTableInfo
-from metastore.spark.reading import time_zone
+from metastore.spark.reading.reading import time_zone
+from metastore.spark.session.catalog import AcidTableInfo
 
 if TYPE_CHECKING:
     import pandas as pd

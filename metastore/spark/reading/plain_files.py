@@ -27,8 +27,8 @@ from pyspark.sql.types import (
 )
 
 from metastore.acid.values.characters import limit_of
-from metastore.spark.assignment import DoesNotFit, refusal, tried
-from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.session.assignment import DoesNotFit, refusal, tried
+from metastore.spark.session.catalog import AcidTableInfo
 
 LINE = "__metastore_line"
 """The column of a line of text."""

@@ -21,13 +21,13 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructFi
 from metastore.acid.transactions import TableSnapshot
 from metastore.acid.values.evolution import loss
 from metastore.acid.values.null_keys import has_maps
-from metastore.spark.catalog import AcidTableInfo, spark_type
-from metastore.spark.hadoop import in_parallel
-from metastore.spark.parquet_columns import schema_of
-from metastore.spark.physical import columns_of, not_of_spark, null_keys_of
-from metastore.spark.reading import FOLDER, inserted_events, plain_scans, row_id_name
-from metastore.spark.selecting import Selected
-from metastore.spark.spark_transaction import SparkTransaction
+from metastore.spark.reading.parquet_columns import schema_of
+from metastore.spark.reading.physical import columns_of, not_of_spark, null_keys_of
+from metastore.spark.reading.reading import FOLDER, inserted_events, plain_scans, row_id_name
+from metastore.spark.reading.selecting import Selected
+from metastore.spark.session.catalog import AcidTableInfo, spark_type
+from metastore.spark.session.hadoop import in_parallel
+from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 FINER = r"\.\d{6}0*[1-9]"
 """What the text of a time holds that has more than microseconds."""

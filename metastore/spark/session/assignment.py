@@ -37,7 +37,7 @@ from metastore.acid.values.characters import is_limited, limit_of
 from metastore.acid.values.constraints import ConstraintViolated
 from metastore.acid.values.exact import Changed, named_once
 from metastore.acid.values.types import parts
-from metastore.spark.catalog import AcidTableInfo, spark_type
+from metastore.spark.session.catalog import AcidTableInfo, spark_type
 
 MARK, VIOLATED = "DOES_NOT_FIT", "CONSTRAINT_VIOLATED"
 _TOLD = re.compile(rf"\[({MARK}|{VIOLATED})\] (.*?) \[\1\]", re.DOTALL)

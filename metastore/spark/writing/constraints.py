@@ -16,9 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from metastore.acid.values.characters import limit_of
 from metastore.acid.values.constraints import CanNotKeepConstraint, Constraints, Declared
 from metastore.rules.engines.hive_sql import respelled
-from metastore.spark.assignment import DoesNotFit, stored, type_of, violation
-from metastore.spark.catalog import AcidTableInfo
-from metastore.spark.reading import time_zone
+from metastore.spark.reading.reading import time_zone
+from metastore.spark.session.assignment import DoesNotFit, stored, type_of, violation
+from metastore.spark.session.catalog import AcidTableInfo
 
 _AS_HIVE = {"spark.sql.ansi.enabled": "false", "spark.sql.caseSensitive": "false"}
 

@@ -21,17 +21,17 @@ from metastore.acid.transactions import TableSnapshot
 from metastore.acid.values.null_keys import has_maps
 from metastore.idl import CompactionInfoStruct, CompactionType
 from metastore.rules.transactions.acid_directories import FolderEntry, FolderState, base_name, delta_name, parse, staging_of
-from metastore.spark import faithful, writing
-from metastore.spark.bucket_tasks import DELETES, rewritten
-from metastore.spark.catalog import AcidTableInfo, Folder
-from metastore.spark.hadoop import FileError, in_parallel
-from metastore.spark.misplaced import by_spark, misplaced
-from metastore.spark.orc_metadata import describe
-from metastore.spark.physical import null_keys_of
-from metastore.spark.plain_files import LINES, skipped, to_write
-from metastore.spark.reading import FOLDER, delete_events, live_events, plain_scans, time_zone
-from metastore.spark.selecting import Selected, is_loaded, select, state_of
-from metastore.spark.spark_transaction import SparkTransaction
+from metastore.spark.compaction.bucket_tasks import DELETES, rewritten
+from metastore.spark.reading.misplaced import by_spark, misplaced
+from metastore.spark.reading.physical import null_keys_of
+from metastore.spark.reading.plain_files import LINES, skipped, to_write
+from metastore.spark.reading.reading import FOLDER, delete_events, live_events, plain_scans, time_zone
+from metastore.spark.reading.selecting import Selected, is_loaded, select, state_of
+from metastore.spark.session.catalog import AcidTableInfo, Folder
+from metastore.spark.session.hadoop import FileError, in_parallel
+from metastore.spark.session.orc_metadata import describe
+from metastore.spark.transaction.spark_transaction import SparkTransaction
+from metastore.spark.writing import faithful, writing
 
 ROWS_OF_A_FILE = 256 << 20
 """Bytes of insert-only files that become one file."""

@@ -19,10 +19,10 @@ from metastore import idl, log
 from metastore.acid.transactions import component
 from metastore.client import Client, connect
 from metastore.idl import CompactionInfoStruct, CompactionType, DataOperationType, FindNextCompactRequest, LockType
-from metastore.spark import compacting
-from metastore.spark.catalog import metastore_uri
-from metastore.spark.faithful import CanNotKeep
-from metastore.spark.spark_transaction import SparkTransaction
+from metastore.spark.compaction import compacting
+from metastore.spark.session.catalog import metastore_uri
+from metastore.spark.transaction.spark_transaction import SparkTransaction
+from metastore.spark.writing.faithful import CanNotKeep
 
 VERSION = "metastore-spark"
 KINDS = {CompactionType.MAJOR: "major", CompactionType.MINOR: "minor"}

@@ -28,13 +28,13 @@ from metastore.acid.values.types import parts
 from metastore.rules.transactions.acid_directories import SeenWriteIds
 from metastore.rules.values.partition_names import DEFAULT_PARTITION, escape
 from metastore.rules.values.types import type_name
-from metastore.spark.arrow import arrow_schema
-from metastore.spark.catalog import AcidTableInfo, Folder, ddl_type
-from metastore.spark.hadoop import in_parallel
-from metastore.spark.parquet_columns import by_types
-from metastore.spark.physical import Form, alike, as_read, is_as_table, is_nameless, kept_from_filters, null_keys_of
-from metastore.spark.plain_files import columns_read, format_to_read, lines_read
-from metastore.spark.selecting import Selected, numbered
+from metastore.spark.reading.arrow import arrow_schema
+from metastore.spark.reading.parquet_columns import by_types
+from metastore.spark.reading.physical import Form, alike, as_read, is_as_table, is_nameless, kept_from_filters, null_keys_of
+from metastore.spark.reading.plain_files import columns_read, format_to_read, lines_read
+from metastore.spark.reading.selecting import Selected, numbered
+from metastore.spark.session.catalog import AcidTableInfo, Folder, ddl_type
+from metastore.spark.session.hadoop import in_parallel
 
 if TYPE_CHECKING:
     import pyarrow as pa

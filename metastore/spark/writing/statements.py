@@ -18,11 +18,11 @@ from pyspark.sql import DataFrame
 from metastore.acid import statistics
 from metastore.acid.values.constraints import Constraints
 from metastore.idl import DataOperationType
-from metastore.spark import writing
-from metastore.spark.catalog import AcidTableInfo
-from metastore.spark.constraints import kept
-from metastore.spark.hadoop import FileError
-from metastore.spark.spark_transaction import SparkTransaction
+from metastore.spark.session.catalog import AcidTableInfo
+from metastore.spark.session.hadoop import FileError
+from metastore.spark.transaction.spark_transaction import SparkTransaction
+from metastore.spark.writing import writing
+from metastore.spark.writing.constraints import kept
 
 
 class NotTakenBack(Exception):

@@ -11,10 +11,10 @@ from metastore.acid.rewriting.unchanged import check_unchanged
 from metastore.acid.transactions import Agent, TableSnapshot, Transaction, component
 from metastore.acid.values.constraints import Constraints
 from metastore.idl import DataOperationType, LockType
-from metastore.spark.catalog import AcidTableInfo, metastore_uri
-from metastore.spark.hadoop import Files
-from metastore.spark.reading import rows
-from metastore.spark.selecting import Selected, select
+from metastore.spark.reading.reading import rows
+from metastore.spark.reading.selecting import Selected, select
+from metastore.spark.session.catalog import AcidTableInfo, metastore_uri
+from metastore.spark.session.hadoop import Files
 
 
 class CanNotChange(Exception):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from metastore import log
 from metastore.acid.transactions import Transaction, component
 from metastore.idl import DataOperationType, LockType
-from metastore.spark.catalog import AcidTableInfo
+from metastore.spark.session.catalog import AcidTableInfo
 
 PARAMETER = "_meta.stream."
 

@@ -18,12 +18,12 @@ from metastore.acid.rewriting.event_file import OrcOptions
 from metastore.acid.rewriting.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_rows
 from metastore.acid.values.null_keys import NullKeys
 from metastore.rules.transactions.acid_directories import SeenWriteIds
-from metastore.spark import writing
-from metastore.spark.catalog import AcidTableInfo
-from metastore.spark.misplaced import by_spark, misplaced
-from metastore.spark.reading import time_zone
-from metastore.spark.selecting import Selected
-from metastore.spark.spark_transaction import SparkTransaction
+from metastore.spark.reading.misplaced import by_spark, misplaced
+from metastore.spark.reading.reading import time_zone
+from metastore.spark.reading.selecting import Selected
+from metastore.spark.session.catalog import AcidTableInfo
+from metastore.spark.transaction.spark_transaction import SparkTransaction
+from metastore.spark.writing import writing
 
 DELETES = "delete"
 """The part of the work that is about delete events; all other parts are about rows."""

@@ -36,15 +36,15 @@ from metastore.rules.transactions.acid_directories import base_name, delta_name,
 from metastore.rules.values.partition_names import DEFAULT_PARTITION, make_partition_name, unescape
 from metastore.rules.values.partition_values import WITH_ZONE, canonical, text_of
 from metastore.rules.values.types import type_name
-from metastore.spark.assignment import stored
-from metastore.spark.catalog import AcidTableInfo, Folder, WrongColumns
-from metastore.spark.constraints import default
-from metastore.spark.hadoop import FileError, in_parallel
-from metastore.spark.hashing import bucket_of
-from metastore.spark.orc_metadata import describe
-from metastore.spark.plain_files import as_hive_writes, to_write
-from metastore.spark.reading import key_texts, row_id_name, time_zone
-from metastore.spark.spark_transaction import CanNotChange, SparkTransaction
+from metastore.spark.reading.plain_files import as_hive_writes, to_write
+from metastore.spark.reading.reading import key_texts, row_id_name, time_zone
+from metastore.spark.session.assignment import stored
+from metastore.spark.session.catalog import AcidTableInfo, Folder, WrongColumns
+from metastore.spark.session.hadoop import FileError, in_parallel
+from metastore.spark.session.orc_metadata import describe
+from metastore.spark.transaction.spark_transaction import CanNotChange, SparkTransaction
+from metastore.spark.writing.constraints import default
+from metastore.spark.writing.hashing import bucket_of
 
 BUCKET = "__metastore_bucket"
 """The column, and so the directory, of the bucket in the staging folder."""

@@ -14,9 +14,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
 from metastore.idl import DataOperationType
-from metastore.spark import writing
-from metastore.spark.catalog import AcidTableInfo
-from metastore.spark.clauses import (
+from metastore.spark.reading.reading import FOLDER, row_id_name
+from metastore.spark.session.catalog import AcidTableInfo
+from metastore.spark.transaction.spark_transaction import SparkTransaction
+from metastore.spark.writing import writing
+from metastore.spark.writing.clauses import (
     Default,
     Expression,
     all_columns,
@@ -31,11 +33,9 @@ from metastore.spark.clauses import (
     set_columns,
     wholly_set,
 )
-from metastore.spark.constraints import default
-from metastore.spark.faithful import check_kept
-from metastore.spark.reading import FOLDER, row_id_name
-from metastore.spark.spark_transaction import SparkTransaction
-from metastore.spark.statements import Statement
+from metastore.spark.writing.constraints import default
+from metastore.spark.writing.faithful import check_kept
+from metastore.spark.writing.statements import Statement
 
 SOURCE = "source"
 """The name by which expressions may call the new rows, whatever alias they have."""

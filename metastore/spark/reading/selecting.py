@@ -14,8 +14,8 @@ from metastore.acid.files import FsspecFiles, Status
 from metastore.acid.transactions import TableSnapshot
 from metastore.hidden import is_hidden
 from metastore.rules.transactions.acid_directories import Delta, Extent, FolderEntry, FolderState, SeenWriteIds, decide, parse
-from metastore.spark.catalog import Folder
-from metastore.spark.hadoop import FileError, Files, in_parallel
+from metastore.spark.session.catalog import Folder
+from metastore.spark.session.hadoop import FileError, Files, in_parallel
 
 Lister = Files | FsspecFiles
 """What lists directories and reads small files: on the driver, or where there is no driver."""

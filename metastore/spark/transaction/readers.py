@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
-from metastore.spark.spark_transaction import SparkTransaction
+from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 if TYPE_CHECKING:
-    from metastore.spark.catalog import AcidTableInfo
+    from metastore.spark.session.catalog import AcidTableInfo
 
 LEASE = 120.0
 """Seconds without a job of Spark after which a reader ends unless the caller says otherwise."""

@@ -13,9 +13,9 @@ from pyspark.sql.types import StructType
 
 from metastore.acid.buckets import buckets
 from metastore.acid.orc.own_bucket import footer_at_end, named
-from metastore.spark.hadoop import in_parallel
-from metastore.spark.reading import complete, event_schema
-from metastore.spark.selecting import Lister, Selected
+from metastore.spark.reading.reading import complete, event_schema
+from metastore.spark.reading.selecting import Lister, Selected
+from metastore.spark.session.hadoop import in_parallel
 
 Exact = Callable[[str], Collection[int]]
 """Returns the buckets that the rows of a file name, by reading them."""

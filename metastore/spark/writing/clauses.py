@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import DataType, StructType
 
-from metastore.spark.assignment import stored, type_of
-from metastore.spark.catalog import AcidTableInfo, WrongColumns, name_parts
+from metastore.spark.session.assignment import stored, type_of
+from metastore.spark.session.catalog import AcidTableInfo, WrongColumns, name_parts
 
 Expression = str | Column
 """SQL text or a column."""

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from metastore.acid.orc.orc_tail import LONGEST_POSTSCRIPT, tail_length, with_user_metadata
 from metastore.acid.rewriting.event_file import hive_metadata
-from metastore.spark.hadoop import Files, in_parallel
+from metastore.spark.session.hadoop import Files, in_parallel
 
 IDENTITY = (2, 3, 4)
 """The numbers of ORC's columns that hold a row's write id, bucket and row number."""

@@ -23,8 +23,8 @@ from metastore.acid.values.characters import limit_of
 from metastore.acid.values.evolution import is_widened
 from metastore.acid.values.null_keys import has_maps, with_null_keys
 from metastore.acid.values.types import parts
-from metastore.spark.catalog import Folder
-from metastore.spark.hadoop import FileError, in_parallel
+from metastore.spark.session.catalog import Folder
+from metastore.spark.session.hadoop import FileError, in_parallel
 
 SPARK = "org.apache.spark.version"
 """What Spark notes in each ORC file."""

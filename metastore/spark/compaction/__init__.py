@@ -1,0 +1,1 @@
+"""The compaction worker on Spark."""

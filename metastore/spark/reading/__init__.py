@@ -1,0 +1,1 @@
+"""Choose the files of a snapshot and read them as one frame."""

@@ -1,0 +1,1 @@
+"""A transaction of a Spark program, and the frames that read within one."""

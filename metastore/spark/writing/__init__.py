@@ -1,0 +1,1 @@
+"""Write rows, updates, deletions and merges as Hive's files of events."""
