@@ -28,25 +28,10 @@ from typing import Annotated
 import typer
 
 import metastore
-from metastore.cli import (
-    browse,
-    call,
-    check,
-    compactions,
-    compactor,
-    db,
-    doctor,
-    health,
-    locations,
-    locks,
-    serve,
-    show_config,
-    slow,
-    tokens,
-    top,
-    txns,
-    users,
-)
+from metastore.cli.accounts import tokens, users
+from metastore.cli.catalog import browse, call, locations
+from metastore.cli.server import check, db, doctor, health, serve, show_config, slow, top
+from metastore.cli.transactions import compactions, compactor, locks, txns
 from metastore.wire.codec import IMPLEMENTATION
 
 app = typer.Typer(

@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 
 from metastore import idl
 from metastore.cli import app
-from metastore.cli.compactions import duration, reason
+from metastore.cli.transactions.compactions import duration, reason
 from metastore.client import Client, connect
 from tests.support.servers import serving
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from metastore.cli import app, doctor
+from metastore.cli import app
+from metastore.cli.server import doctor
 from metastore.store.core import migrate
 from metastore.store.core.database import Database
 from metastore.store.core.probe import probe

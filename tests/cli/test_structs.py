@@ -2,7 +2,7 @@ import pytest
 from thriftpy2.thrift import TType
 
 from metastore import idl
-from metastore.cli.structs import Misfit, to_json, to_thrift
+from metastore.cli.common.structs import Misfit, to_json, to_thrift
 
 TABLE = {
     "dbName": "taxi",

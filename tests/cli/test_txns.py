@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 
 from metastore import idl
 from metastore.cli import app
-from metastore.cli.txns import age
+from metastore.cli.transactions.txns import age
 from metastore.client import Client, connect
 from tests.support.servers import serving
 

@@ -18,8 +18,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from metastore import idl
-from metastore.cli import app, slow
-from metastore.cli.top import Calls, read_sample, view
+from metastore.cli import app
+from metastore.cli.server import slow
+from metastore.cli.server.top import Calls, read_sample, view
 from metastore.client import connect
 from tests.support.certificates import Authority
 from tests.support.servers import COMMAND, ROOT, environment, serving

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from metastore.cli.compactions import reason
+from metastore.cli.transactions.compactions import reason
 from metastore.service.call.context import Call, Metastore
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.partitions import get_partition

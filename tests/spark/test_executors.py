@@ -16,7 +16,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from metastore.cli import compactor
+from metastore.cli.transactions import compactor
 from metastore.client import connect
 from metastore.idl import ShowCompactRequest
 from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some, until

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from metastore.cli.options import AsJson, Assignments, ConfigFile, Db, HiveSite, opened
-from metastore.cli.tables import print_table
+from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, opened
+from metastore.cli.common.tables import print_table
 
 app = typer.Typer(help="Add, list and revoke users of the server's own (authentication = users).", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="USER")]

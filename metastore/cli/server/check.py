@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from metastore.cli.objects import require
-from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
-from metastore.cli.tables import print_table
+from metastore.cli.common.objects import require
+from metastore.cli.common.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
+from metastore.cli.common.tables import print_table
 
 if TYPE_CHECKING:
     from metastore.client import Client

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from metastore.cli import slow
-from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, tls
-from metastore.cli.server_pages import fetch
-from metastore.cli.tables import print_table
-from metastore.cli.txns import age
+from metastore.cli.common.options import DEFAULT_URI, AsJson, TlsCa, Uri, tls
+from metastore.cli.common.server_pages import fetch
+from metastore.cli.common.tables import print_table
+from metastore.cli.server import slow
+from metastore.cli.transactions.txns import age
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -160,7 +160,7 @@ def _waiting(uri: str, tls_ca: Path | None) -> list[Sequence[str]]:
     """Return the locks that wait, as rows; none where Thrift is not to be had by who asks."""
     from thriftpy2.thrift import TException
 
-    from metastore.cli.locks import values_of, with_waits
+    from metastore.cli.transactions.locks import values_of, with_waits
     from metastore.client import connect
     from metastore.idl import ShowLocksRequest
 

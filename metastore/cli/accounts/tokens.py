@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from metastore.cli.options import AsJson, Assignments, ConfigFile, Db, HiveSite, opened
-from metastore.cli.tables import print_table
+from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, opened
+from metastore.cli.common.tables import print_table
 
 app = typer.Typer(help="List and revoke delegation tokens (authentication = token).", no_args_is_help=True)
 _SHOWN = 12

@@ -6,8 +6,8 @@ import json
 
 import typer
 
-from metastore.cli.options import AsJson, Assignments, ConfigFile, Db, HiveSite, opened
-from metastore.cli.progress import steps
+from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, opened
+from metastore.cli.common.progress import steps
 
 app = typer.Typer(help="Bring a database's schema up to date, or show its revision.", no_args_is_help=True)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from metastore.cli.options import Assignments, ConfigFile, Db, HiveSite, fail, settings
+from metastore.cli.common.options import Assignments, ConfigFile, Db, HiveSite, fail, settings
 
 
 def serve(

@@ -9,7 +9,7 @@ import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from metastore.cli.options import DEFAULT_PORT, fail, tls
+from metastore.cli.common.options import DEFAULT_PORT, fail, tls
 
 _TIMEOUT, _PATIENCE = 20.0, 5.0
 """Seconds that a page may take, and one that a command can do without."""

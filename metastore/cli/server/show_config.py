@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from metastore.cli.options import AsJson, Assignments, ConfigFile, Db, HiveSite, fail, settings
-from metastore.cli.tables import print_table
+from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, fail, settings
+from metastore.cli.common.tables import print_table
 from metastore.config import Config, ConfigError, hive_properties, shown
 from metastore.config import settings as all_settings
 

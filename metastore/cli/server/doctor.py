@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from metastore.cli.options import AsJson, Assignments, ConfigFile, Db, HiveSite, TlsCa, tls
-from metastore.cli.tables import print_table
+from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, TlsCa, tls
+from metastore.cli.common.tables import print_table
 from metastore.config import Config, ConfigError, load, without_passwords
 from metastore.wire.codec import IMPLEMENTATION, PURE
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from metastore.cli.objects import require
-from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking
-from metastore.cli.server_pages import waiting_since
-from metastore.cli.tables import print_table
-from metastore.cli.txns import age, print_done
+from metastore.cli.common.objects import require
+from metastore.cli.common.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking
+from metastore.cli.common.server_pages import waiting_since
+from metastore.cli.common.tables import print_table
+from metastore.cli.transactions.txns import age, print_done
 
 app = typer.Typer(help="Show and release locks.", no_args_is_help=True)
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from metastore import log
-from metastore.cli.options import DEFAULT_URI, Uri, fail
+from metastore.cli.common.options import DEFAULT_URI, Uri, fail
 
 Confs = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be given several times.")]
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
-from metastore.cli.tables import print_table
+from metastore.cli.common.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
+from metastore.cli.common.tables import print_table
 
 app = typer.Typer(help="Show and abort transactions.", no_args_is_help=True)
 

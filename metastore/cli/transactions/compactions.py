@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metastore.cli.objects import require
-from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
-from metastore.cli.tables import print_table
+from metastore.cli.common.objects import require
+from metastore.cli.common.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
+from metastore.cli.common.tables import print_table
 from metastore.rules.transactions.compactions import DEFAULT_POOL, INITIATED, READY, STATE_TEXTS, WAITS, WORKING
 
 if TYPE_CHECKING:

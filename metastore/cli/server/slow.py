@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri
-from metastore.cli.server_pages import fetch
-from metastore.cli.tables import print_table
-from metastore.cli.txns import age
+from metastore.cli.common.options import DEFAULT_URI, AsJson, TlsCa, Uri
+from metastore.cli.common.server_pages import fetch
+from metastore.cli.common.tables import print_table
+from metastore.cli.transactions.txns import age
 from metastore.work import PARTS
 
 NARROW = ("when", "took", "call", "for", "of that")

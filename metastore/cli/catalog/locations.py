@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from metastore.cli.options import AsJson, Assignments, ConfigFile, Db, HiveSite, fail, opened
-from metastore.cli.tables import print_table
+from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, fail, opened
+from metastore.cli.common.tables import print_table
 
 app = typer.Typer(help="Let users, groups and roles put data outside of their databases (authorization grants).", no_args_is_help=True)
 

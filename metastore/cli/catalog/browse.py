@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from metastore.cli.objects import in_catalog, read_table, require
-from metastore.cli.options import DEFAULT_URI, AsJson, Catalog, TlsCa, Uri, asking, fail
-from metastore.cli.tables import print_table
+from metastore.cli.common.objects import in_catalog, read_table, require
+from metastore.cli.common.options import DEFAULT_URI, AsJson, Catalog, TlsCa, Uri, asking, fail
+from metastore.cli.common.tables import print_table
 
 Name = Annotated[str | None, typer.Argument(metavar="[DATABASE[.TABLE]]", help="Nothing, a database or a table.")]
 
@@ -57,7 +57,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a database, a table or a partition."""
-    from metastore.cli.structs import to_json
+    from metastore.cli.common.structs import to_json
 
     database, dot, table = name.partition(".")
     if partition is not None and not dot:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from thriftpy2.thrift import TType
 
-from metastore.cli.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
+from metastore.cli.common.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
 
 
 def call(
@@ -29,7 +29,7 @@ def call(
     metastore call get_table_req '{"dbName": "default", "tblName": "trips"}'
     """
     from metastore import idl
-    from metastore.cli.structs import Misfit, to_json, to_thrift
+    from metastore.cli.common.structs import Misfit, to_json, to_thrift
 
     if method not in idl.service.thrift_services:
         near = difflib.get_close_matches(method, idl.service.thrift_services, n=3)

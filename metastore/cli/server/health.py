@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from metastore.cli.options import DEFAULT_PORT, AsJson, fail
+from metastore.cli.common.options import DEFAULT_PORT, AsJson, fail
 
 TIMEOUT = 5.0
 

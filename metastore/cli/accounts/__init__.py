@@ -1,0 +1,1 @@
+"""Commands of users and tokens."""

@@ -1,0 +1,1 @@
+"""Commands that show the catalog and call its methods."""

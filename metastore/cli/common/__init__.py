@@ -1,0 +1,1 @@
+"""Options, names of objects and output that the commands share."""

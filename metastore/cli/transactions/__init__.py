@@ -1,0 +1,1 @@
+"""Commands of transactions, locks and compactions."""
