@@ -4,8 +4,8 @@
     major   base_B_vT holds the rows that are left at write id B
 
 B is the highest write id below the first open one, T the compactor's transaction. Each bucket is read and written by one task of its own,
-so nothing is shuffled; readers and writers go on meanwhile. Full-ACID buckets are rewritten by Python (`acid/rewriting/rewriting.py`), and by Spark's
-own reader and writer where Python can not copy what they hold. Source: Hive's Worker, CompactorMR, MmMajorQueryCompactor.
+so nothing is shuffled; readers and writers go on meanwhile. Full-ACID buckets are rewritten by Python (`acid/rewriting/rewriting.py`),
+and by Spark's own reader and writer where Python can not copy what they hold. Source: Hive's Worker, CompactorMR, MmMajorQueryCompactor.
 """
 
 from __future__ import annotations
