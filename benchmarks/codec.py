@@ -38,8 +38,8 @@ from metastore.idl import (
 )
 from metastore.wire import codec
 from metastore.wire.codec import pure_binary, pure_encoder
-from metastore.wire.protocol import Dialect, write_message
-from metastore.wire.transport import CHUNK, Feed
+from metastore.wire.messages.protocol import Dialect, write_message
+from metastore.wire.sockets.transport import CHUNK, Feed
 
 DIALECT = Dialect("binary", framed=False)
 COLUMNS = [FieldSchema(f"column_{number}", "string" if number % 2 else "bigint", "a comment on it") for number in range(20)]

@@ -23,12 +23,13 @@ from metastore.service.changes.recovery import recover, recover_before_serving
 from metastore.store.core import migrate
 from metastore.store.core.database import Database
 from metastore.store.core.replica import Replica
+from metastore.telemetry import audit
 from metastore.warehouse import Journal, Warehouse
-from metastore.wire import audit, codec
+from metastore.wire import codec
 from metastore.wire.auth import authenticator
 from metastore.wire.auth.authenticator import Authenticator
-from metastore.wire.settings import WireSettings
-from metastore.wire.tls import certificates
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.tls import certificates
 
 
 def build(config: Config, listeners: Listeners | None = None) -> Metastore:
@@ -208,9 +209,9 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
     `ready` is called with the address once every worker accepts calls. Raises OSError if the port is taken, MetaError if the
     database or a listener does not fit.
     """
-    from metastore.wire.descriptors import raise_limit
-    from metastore.wire.server import Supervisor
-    from metastore.wire.signals import listen_alone
+    from metastore.wire.connection.server import Supervisor
+    from metastore.wire.sockets.descriptors import raise_limit
+    from metastore.wire.sockets.signals import listen_alone
 
     listen_alone()
     raise_limit()

@@ -19,9 +19,9 @@ from thriftpy2.thrift import TApplicationException, TMessageType, TPayload
 from metastore import idl
 from metastore.client_connections import ClientConnection, HttpConnection, SocketConnection
 from metastore.client_login import Bearer, ClientLogin, LoginError, Plain, from_environment
-from metastore.wire.protocol import Dialect, read_message, write_message
-from metastore.wire.settings import WireSettings
-from metastore.wire.transport import EndOfStream
+from metastore.wire.messages.protocol import Dialect, read_message, write_message
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.transport import EndOfStream
 
 DEFAULT_PORT = 9083
 _LIMITS = WireSettings(max_message_size=2**31 - 1, max_container_size=2**31 - 1)

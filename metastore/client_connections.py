@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from metastore.client_login import Bearer, ClientLogin, LoginError, Plain, authenticate
-from metastore.wire.addresses import is_loopback
 from metastore.wire.auth.negotiation import Frames
-from metastore.wire.transport import EndOfStream, Feed, frame_feed
+from metastore.wire.sockets.addresses import is_loopback
+from metastore.wire.sockets.transport import EndOfStream, Feed, frame_feed
 
 MAX_FRAME = 2**31 - 1
 """Bytes of a frame of an answer."""

@@ -1,4 +1,4 @@
-"""The error tree: what an operation raises; `wire/errors.py` turns each into the Thrift exception that the method declares.
+"""The error tree: what an operation raises; `methods/interface/errors.py` turns each into the Thrift exception that the method declares.
 
     MetastoreError
     |- InvalidObject          a name, column, location or value that can not be stored

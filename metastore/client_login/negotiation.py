@@ -10,7 +10,7 @@ from typing import Protocol
 
 from metastore.wire.auth.negotiation import BAD, COMPLETE, ERROR, OK, START, login_message, read_login_message
 from metastore.wire.auth.sasl import Layer
-from metastore.wire.transport import Feed, Malformed
+from metastore.wire.sockets.transport import Feed, Malformed
 
 
 class LoginError(ConnectionError):

@@ -14,7 +14,7 @@ from metastore.client_login.negotiation import LoginError
 from metastore.errors import InvalidInput
 from metastore.rules.accounts import delegation_tokens
 from metastore.rules.accounts.delegation_tokens import KIND, read_token, read_token_file
-from metastore.wire.auth.digest import MAX_SIZE, QOPS, REALM, URI, Exchange, layer_of, parse
+from metastore.wire.auth.digest.digest import MAX_SIZE, QOPS, REALM, URI, Exchange, layer_of, parse
 from metastore.wire.auth.sasl import ClientRefused, Layer
 
 VARIABLE = "HADOOP_TOKEN_FILE_LOCATION"

@@ -1,6 +1,6 @@
 """What keeps other sites from acting by a visitor's browser: headers of all answers, checks of each request that changes something.
 
-`wire/other_sites.py` has refused already what says that it comes from another site.
+`wire/http/other_sites.py` has refused already what says that it comes from another site.
 """
 
 from __future__ import annotations

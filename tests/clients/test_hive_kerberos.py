@@ -17,7 +17,7 @@ pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[ker
 
 from tests.streaming.conftest import CAPABILITIES
 from tests.streaming.reading import rows
-from tests.support.acid_tables import definition
+from tests.support.acid_tables import definition, stored_table
 from tests.support.hive_client import hive_client
 from tests.support.ingest import Ingest, ingest
 from tests.support.jars import HIVE, STREAMING
@@ -148,7 +148,7 @@ def test_the_streaming_ingest_logs_in(kdc: Kdc, tmp_path: Path, protection: str,
         table = definition("alerts", "id int, msg string", "continent string", buckets=2, bucketed_by=("id",))
         admin.create_table_req(CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="tests"))
         grant(admin, "alerts", held)
-        table = admin.get_table("default", "alerts")
+        table = stored_table(admin, "alerts")
         with stream("ingrid") as running:
             running.do("begin", "write 1,hello,asia", "commit", "begin", "write 2,slow,asia")
             running.do("commit", "begin", "write 3,back,asia", "abort")

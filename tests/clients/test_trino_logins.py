@@ -8,7 +8,7 @@ import pytest
 from trino.exceptions import TrinoQueryError
 
 from metastore.client import connect
-from metastore.wire.protocol import Unreadable
+from metastore.wire.messages.protocol import Unreadable
 from tests.support.certificates import Authority
 from tests.support.servers import Server, serving
 from tests.support.trino_server import Trino, trino_on

@@ -18,7 +18,7 @@ from metastore.client import Client, connect
 from metastore.client_login.plain import Plain
 from metastore.config import Config
 from metastore.service.accounts import users
-from metastore.wire.server import ServerThread
+from metastore.wire.connection.server import ServerThread
 from tests.console import sample
 
 

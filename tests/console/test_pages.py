@@ -329,7 +329,7 @@ def test_a_database_that_is_gone_is_the_first_problem(start: Start) -> None:
 
 def test_nothing_of_the_console_is_loaded_before_somebody_asks() -> None:
     names = "{'starlette', 'jinja2', 'metastore.console.app'}"
-    text = f"import sys, metastore.app, metastore.wire.server; print(sorted({names} & sys.modules.keys()))"
+    text = f"import sys, metastore.app, metastore.wire.connection.server; print(sorted({names} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, cwd=ROOT, timeout=60)
     assert done.stdout.strip() == "[]"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from metastore.idl import AbortTxnRequest, Database
-from metastore.wire import browsing
+from metastore.methods.operations import queries as browsing
 from tests.console import sample
 from tests.console.conftest import Console, Start
 

@@ -22,25 +22,25 @@ from metastore.client_login.token import Token as TokenLogin
 from metastore.config import Config
 from metastore.errors import MetastoreError
 from metastore.listeners.registry import Listeners
+from metastore.methods.operations import fb303
 from metastore.rules.accounts.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token
 from metastore.service.accounts.delegation_tokens import ValidToken
 from metastore.service.call.context import Metastore
 from metastore.service.call.identity import Login
 from metastore.store.core.database import Database
+from metastore.telemetry.telemetry import Telemetry
 from metastore.wire.auth.authenticator import Authenticator, Peer
-from metastore.wire.auth.digest_layer import DigestLayer
-from metastore.wire.auth.digest_md5 import DigestMd5Login
+from metastore.wire.auth.digest.digest_layer import DigestLayer
+from metastore.wire.auth.digest.digest_md5 import DigestMd5Login
 from metastore.wire.auth.jwt import Tokens
 from metastore.wire.auth.negotiation import COMPLETE, OK, START, Frames, login_message, negotiate
 from metastore.wire.auth.plain import PlainLogin
 from metastore.wire.auth.sasl import ClientRefused, LoginDone, Mechanism
-from metastore.wire.dispatch import Dispatcher
-from metastore.wire.http import HttpConversation
-from metastore.wire.methods import fb303
-from metastore.wire.pages import Pages
-from metastore.wire.settings import WireSettings
-from metastore.wire.telemetry import Telemetry
-from metastore.wire.transport import EndOfStream, Feed, Malformed, frame_feed
+from metastore.wire.calls.dispatch import Dispatcher
+from metastore.wire.http.http import HttpConversation
+from metastore.wire.http.pages import Pages
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.transport import EndOfStream, Feed, Malformed, frame_feed
 
 ALL = ("authentication", "integrity", "privacy")
 LARGEST = 1 << 20

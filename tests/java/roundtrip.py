@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from metastore import idl
-from metastore.wire.protocol import Dialect, read_message, write_message
-from metastore.wire.settings import WireSettings
-from metastore.wire.transport import frame_feed
+from metastore.wire.messages.protocol import Dialect, read_message, write_message
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.transport import frame_feed
 
 JAVA = Path(__file__).with_name("RoundTrip.java")
 

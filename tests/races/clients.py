@@ -30,10 +30,10 @@ from metastore.idl import (
     TxnAbortedException,
     service,
 )
+from metastore.methods import METHODS
+from metastore.methods.interface.errors import failure
 from metastore.service.call.context import Call
 from metastore.service.call.context import Client as Caller
-from metastore.wire.errors import failure
-from metastore.wire.methods import METHODS
 from tests.support.replies import in_structs
 
 T = TypeVar("T")

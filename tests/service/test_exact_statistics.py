@@ -16,6 +16,7 @@ from metastore.idl import (
     ObjectDictionary,
     service,
 )
+from metastore.methods import METHODS
 from metastore.rules.statistics.statistics_validity import ACCURATE, NOBODY, StatisticsWriter, writer
 from metastore.rules.transactions.snapshots import Snapshot, snapshot
 from metastore.service.call.context import Call
@@ -26,7 +27,6 @@ from metastore.service.catalog.statistics import statistics, write_statistics
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.create_table import create_table
 from metastore.service.catalog.tables.tables import drop_table, get_table
-from metastore.wire.methods import METHODS
 from tests.support.catalog import add_partitions, make_table
 from tests.support.column_statistics import numbers, of
 from tests.support.replies import in_structs

@@ -8,6 +8,7 @@ import pytest
 from metastore.binary import each_to_bytes
 from metastore.errors import InvalidObject, MetaError, NoSuchObject, RequestTooLarge
 from metastore.idl import FieldSchema, Partition, PartitionValuesRequest, PrincipalPrivilegeSet
+from metastore.methods import METHODS
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions import partitions
@@ -22,7 +23,6 @@ from metastore.service.catalog.partitions.expressions import (
 )
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
-from metastore.wire.methods import METHODS
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
 from tests.support.replies import in_structs
 

@@ -24,6 +24,7 @@ from metastore.idl import (
     TimestampColumnStatsData,
     service,
 )
+from metastore.methods import METHODS
 from metastore.rules.statistics.statistics_validity import exact_columns
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
@@ -34,7 +35,6 @@ from metastore.service.operations import notifications
 from metastore.store.catalog import statistics as rows
 from metastore.store.catalog.partitions import partitions
 from metastore.store.catalog.tables import tables
-from metastore.wire.methods import METHODS
 from tests.support.catalog import add_partitions, make_table
 from tests.support.column_statistics import column, numbers, of, texts
 from tests.support.event_log import events, message

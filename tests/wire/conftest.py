@@ -14,12 +14,12 @@ from metastore.config import Config
 from metastore.listeners.contract import EndFunctionListener
 from metastore.listeners.events import FunctionEnd
 from metastore.listeners.registry import Listeners
+from metastore.methods.forms.entry import Handler
+from metastore.methods.operations import fb303
 from metastore.service.call.context import Call, Metastore
 from metastore.store.core.database import Database
-from metastore.wire.methods import fb303
-from metastore.wire.methods.table import Handler
-from metastore.wire.server import ServerThread
-from metastore.wire.settings import WireSettings
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.sockets.settings import WireSettings
 
 
 class Ends(EndFunctionListener):

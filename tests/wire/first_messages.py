@@ -11,7 +11,7 @@ from threading import Barrier
 from typing import Any
 
 from metastore.wire import codec
-from metastore.wire.transport import Feed
+from metastore.wire.sockets.transport import Feed
 from tests.wire.messages import CLASSES, encoded, random_struct
 
 THREADS = 8

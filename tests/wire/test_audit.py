@@ -14,13 +14,13 @@ from thriftpy2.thrift import TException
 
 from metastore import idl
 from metastore.client import connect
+from metastore.methods import METHODS
 from metastore.service.call.context import Call, Client, Metastore
 from metastore.service.call.identity import Login
-from metastore.wire.audit import Audit, changes
-from metastore.wire.methods import METHODS
-from metastore.wire.protocol import Dialect, write_message
-from metastore.wire.server import ServerThread
-from metastore.wire.settings import WireSettings
+from metastore.telemetry.audit import Audit, changes
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.messages.protocol import Dialect, write_message
+from metastore.wire.sockets.settings import WireSettings
 from tests.support.servers import serving
 from tests.wire.conftest import Stub
 from tests.wire.test_calls import wait_until

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from metastore.wire.audit import changes
-from metastore.wire.authorization.rules import ADMIN, OPEN
-from metastore.wire.browsing import QUERIES, RULES
-from metastore.wire.methods.table import ALL
+from metastore.methods.forms.entry import ALL
+from metastore.methods.forms.rules import ADMIN, OPEN
+from metastore.methods.operations.queries import QUERIES, RULES
+from metastore.telemetry.audit import changes
 
 
 def test_no_query_takes_the_name_of_a_method() -> None:

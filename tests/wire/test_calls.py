@@ -11,9 +11,9 @@ from thriftpy2.transport import TBufferedTransport, TFramedTransport, TSocket
 
 from metastore import idl
 from metastore.client import Client, connect
-from metastore.wire.protocol import Dialect, write_message
-from metastore.wire.server import ServerThread
-from metastore.wire.signatures import signature
+from metastore.methods.interface.signatures import signature
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.messages.protocol import Dialect, write_message
 from tests.wire.conftest import Start, Stub
 
 DIALECTS = [(protocol, framed) for protocol in ("binary", "compact") for framed in (False, True)]

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from metastore.client import connect
-from metastore.wire.server import ServerThread
+from metastore.wire.connection.server import ServerThread
 
 
 def test_the_next_address_is_tried(server: ServerThread) -> None:

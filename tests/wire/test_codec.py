@@ -21,7 +21,7 @@ from metastore.binary import from_bytes, to_bytes
 from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, PartitionsStatsResult, TxnToWriteId
 from metastore.wire import codec
 from metastore.wire.codec import pure, pure_binary, pure_encoder
-from metastore.wire.transport import EndOfStream, Feed, Malformed
+from metastore.wire.sockets.transport import EndOfStream, Feed, Malformed
 from tests.support.servers import ROOT
 from tests.wire.messages import PIECES, broken, decoded, encoded, random_message, with_odd_value
 

@@ -9,12 +9,12 @@ import pytest
 from thriftpy2.thrift import TApplicationException, TMessageType
 
 from metastore import errors, idl
+from metastore.methods.interface.signatures import signature
 from metastore.service.call.context import Call, Client, Metastore
-from metastore.wire.dispatch import Dispatcher
-from metastore.wire.protocol import Dialect, Message
-from metastore.wire.settings import WireSettings
-from metastore.wire.signatures import signature
-from metastore.wire.telemetry import Telemetry
+from metastore.telemetry.telemetry import Telemetry
+from metastore.wire.calls.dispatch import Dispatcher
+from metastore.wire.messages.protocol import Dialect, Message
+from metastore.wire.sockets.settings import WireSettings
 from tests.wire.conftest import Stub
 
 

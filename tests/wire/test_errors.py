@@ -6,9 +6,9 @@ import pytest
 from thriftpy2.thrift import TApplicationException
 
 from metastore import errors, idl
+from metastore.methods.interface.errors import EXCEPTIONS, declared, failure
 from metastore.service.call.context import Client
 from metastore.service.call.releases import ReleaseTraces
-from metastore.wire.errors import EXCEPTIONS, declared, failure
 
 CLIENT = Client("test:1")
 OLD = Client("test:1", release=ReleaseTraces(get_table=True))

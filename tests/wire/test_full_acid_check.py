@@ -23,8 +23,8 @@ from metastore.idl import (
 )
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core import migrate
-from metastore.wire.server import ServerThread
-from metastore.wire.settings import WireSettings
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.sockets.settings import WireSettings
 from tests.support.acid_tables import definition
 
 OF_SPARK = {"spark.sql.create.version": "4.0.1"}

@@ -15,8 +15,8 @@ from metastore.config import Config
 from metastore.idl import Function, FunctionType, GetProjectionsSpec, GetTablesRequest, MetaException, Partition, PrincipalType
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core import migrate
-from metastore.wire.server import ServerThread
-from metastore.wire.settings import WireSettings
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.sockets.settings import WireSettings
 from tests.support.catalog import add_partitions, call_of, make_database, make_table
 
 

@@ -19,10 +19,10 @@ from metastore import idl
 from metastore.client import connect
 from metastore.idl import FieldSchema, Partition, StorageDescriptor
 from metastore.service.call.context import Metastore
-from metastore.wire.protocol import Dialect, read_message, write_message
-from metastore.wire.server import ServerThread
-from metastore.wire.settings import WireSettings
-from metastore.wire.transport import Feed, frame_feed
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.messages.protocol import Dialect, read_message, write_message
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.transport import Feed, frame_feed
 from tests.wire.conftest import HANDLERS, Start, Stub
 from tests.wire.test_calls import DIALECTS, receive, wait_until
 

@@ -15,12 +15,12 @@ from thriftpy2.thrift import TMessageType
 
 from metastore import idl
 from metastore.client import connect
-from metastore.wire import protocol
 from metastore.wire.auth.negotiation import Frames
 from metastore.wire.codec import DECODERS, limits, pure
-from metastore.wire.protocol import Dialect, Unreadable, read_message, write_message
-from metastore.wire.settings import WireSettings
-from metastore.wire.transport import Feed, Malformed
+from metastore.wire.messages import protocol
+from metastore.wire.messages.protocol import Dialect, Unreadable, read_message, write_message
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.transport import Feed, Malformed
 from tests.support.servers import Server, serving
 from tests.wire.messages import PIECES, random_message, random_struct
 

@@ -25,10 +25,10 @@ from metastore.service.catalog.partitions.expressions import Dropped
 from metastore.service.catalog.tables.tables import drop_table
 from metastore.store.catalog.partitions import partitions as rows
 from metastore.store.schema import model as schema
-from metastore.wire import large_replies
-from metastore.wire.protocol import Dialect, write_message
-from metastore.wire.server import ServerThread
-from metastore.wire.settings import WireSettings
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.messages import large_replies
+from metastore.wire.messages.protocol import Dialect, write_message
+from metastore.wire.sockets.settings import WireSettings
 from tests.support.catalog import add_partitions, call_of, make_table
 
 COUNT = 37

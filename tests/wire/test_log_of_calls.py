@@ -15,7 +15,7 @@ import pytest
 
 from metastore import idl
 from metastore.client import connect
-from metastore.wire.errors import reason
+from metastore.methods.interface.errors import reason
 from tests.support.replicas import alone
 from tests.support.servers import Server, serving
 from tests.wire.test_pages import get, sample

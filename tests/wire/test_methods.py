@@ -5,9 +5,9 @@ from types import ModuleType
 
 import pytest
 
-from metastore.wire.methods import METHODS
-from metastore.wire.methods.legacy import ANSWERS
-from metastore.wire.methods.table import ALL, document, merge
+from metastore.methods import METHODS
+from metastore.methods.forms.entry import ALL, document, merge
+from metastore.methods.operations.legacy import ANSWERS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "methods.md"
 
@@ -23,7 +23,7 @@ def test_the_interface_has_305_methods() -> None:
 
 
 def test_the_document_is_current() -> None:
-    assert DOCUMENT.read_text() == document(METHODS, ANSWERS), "run `python -m metastore.wire.methods > docs/methods.md`"
+    assert DOCUMENT.read_text() == document(METHODS, ANSWERS), "run `python -m metastore.methods methods > docs/methods.md`"
 
 
 def test_a_method_in_two_modules_is_an_error() -> None:

@@ -10,9 +10,9 @@ import pytest
 from metastore import idl
 from metastore.client import connect
 from metastore.store.core.database import Database
+from metastore.telemetry.counts import SECONDS, Counts
+from metastore.telemetry.hive_metrics import percentile
 from metastore.wire.codec import IMPLEMENTATION, PURE
-from metastore.wire.counts import SECONDS, Counts
-from metastore.wire.hive_metrics import percentile
 from tests.support.servers import serving
 from tests.wire.conftest import Start, Stub
 from tests.wire.test_pages import PROMTOOL, get, sample

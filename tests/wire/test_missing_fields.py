@@ -18,17 +18,17 @@ from metastore.config import Config
 from metastore.errors import MetastoreError
 from metastore.listeners import EndFunctionListener, Listeners
 from metastore.listeners.events import FunctionEnd
+from metastore.methods import METHODS
+from metastore.methods.interface.signatures import signature
+from metastore.methods.interface.variants import OLD_REQUESTS
 from metastore.service.call.context import Client, Metastore
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core import migrate
-from metastore.wire.dispatch import Dispatcher
-from metastore.wire.methods import METHODS
-from metastore.wire.protocol import Dialect, Message, read_message, write_message
-from metastore.wire.settings import WireSettings
-from metastore.wire.signatures import signature
-from metastore.wire.telemetry import Telemetry
-from metastore.wire.transport import Feed
-from metastore.wire.variants import OLD_REQUESTS
+from metastore.telemetry.telemetry import Telemetry
+from metastore.wire.calls.dispatch import Dispatcher
+from metastore.wire.messages.protocol import Dialect, Message, read_message, write_message
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.transport import Feed
 from tests.support.catalog import add_partitions, call_of, make_table
 
 TEXTS = {

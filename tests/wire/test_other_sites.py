@@ -15,7 +15,7 @@ from metastore.client_login.plain import Plain
 from metastore.config import Config
 from metastore.idl import Database
 from metastore.service.accounts import users
-from metastore.wire.server import ServerThread
+from metastore.wire.connection.server import ServerThread
 from tests.wire.auth.speaking import request, value
 
 THRIFT = {"Content-Type": "application/x-thrift"}

@@ -18,12 +18,12 @@ from metastore.idl import (
     PartitionsByExprRequest,
     RequestPartsSpec,
 )
+from metastore.methods import METHODS
 from metastore.rules.values.partition_names import partition_values
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core import migrate
-from metastore.wire.methods import METHODS
-from metastore.wire.server import ServerThread
-from metastore.wire.settings import WireSettings
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.sockets.settings import WireSettings
 from tests.support.catalog import add_partitions, call_of, make_table
 from tests.support.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
 

@@ -27,13 +27,13 @@ from metastore.idl import (
     PartitionsRequest,
     StorageDescriptor,
 )
+from metastore.methods import METHODS
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.service.catalog.partitions.alter_partitions import alter_partitions
 from metastore.service.catalog.partitions.partitions import get_partitions
 from metastore.store.core import migrate
-from metastore.wire.methods import METHODS
-from metastore.wire.server import ServerThread
-from metastore.wire.settings import WireSettings
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.sockets.settings import WireSettings
 from tests.support.catalog import add_partitions, call_of, make_table
 
 BY_NAMES, BY_VALUES, BY_EXPR = PartitionFilterMode.BY_NAMES, PartitionFilterMode.BY_VALUES, PartitionFilterMode.BY_EXPR

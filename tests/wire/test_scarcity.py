@@ -11,7 +11,7 @@ from pathlib import Path
 
 from metastore import idl
 from metastore.client import Client, connect
-from metastore.wire.descriptors import PAUSE
+from metastore.wire.sockets.descriptors import PAUSE
 from tests.support.servers import COMMAND, Server, serving
 from tests.wire.test_log_of_calls import events, workers
 from tests.wire.test_pages import get, sample

@@ -23,9 +23,9 @@ from cryptography.x509.oid import NameOID
 
 from metastore.client import connect
 from metastore.service.call.context import Metastore
-from metastore.wire.protocol import Unreadable
-from metastore.wire.server import ServerThread
-from metastore.wire.settings import WireSettings
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.messages.protocol import Unreadable
+from metastore.wire.sockets.settings import WireSettings
 from tests.wire.conftest import HANDLERS, Stub
 from tests.wire.test_calls import wait_until
 

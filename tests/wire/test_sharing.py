@@ -27,9 +27,9 @@ from metastore.idl import (
     Table,
     service,
 )
-from metastore.wire.protocol import Dialect, Message, read_message, write_message
-from metastore.wire.settings import WireSettings
-from metastore.wire.transport import Feed
+from metastore.wire.messages.protocol import Dialect, Message, read_message, write_message
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.transport import Feed
 
 DIALECT = Dialect("binary", framed=False)
 COLUMNS = [

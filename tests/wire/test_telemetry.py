@@ -13,15 +13,15 @@ import pytest
 
 from metastore import idl
 from metastore.client import connect
+from metastore.methods.forms.entry import ALL
+from metastore.methods.interface.query_ids import find
+from metastore.methods.interface.signatures import signature
 from metastore.service.call.context import Client
 from metastore.service.operations.watched import SlowCall
-from metastore.wire import clients, records
-from metastore.wire.methods.table import ALL
-from metastore.wire.query_ids import find
-from metastore.wire.records import Records
-from metastore.wire.signatures import signature
-from metastore.wire.slow_calls import KEPT, SlowCalls, elements, shortened
-from metastore.wire.telemetry import Telemetry
+from metastore.telemetry import clients, records
+from metastore.telemetry.records import Records
+from metastore.telemetry.slow_calls import KEPT, SlowCalls, elements, shortened
+from metastore.telemetry.telemetry import Telemetry
 from metastore.work import PARTS
 from tests.support.servers import Server, serving
 from tests.wire.conftest import Start, Stub

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from metastore.config import ConfigError
-from metastore.wire.settings import WireSettings
-from metastore.wire.tls import certificates
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.tls import certificates
 from tests.support.certificates import Authority
 from tests.support.servers import COMMAND, ROOT, environment, serving
 

@@ -20,8 +20,8 @@ from thriftpy2.thrift import TMessageType
 
 from metastore import idl
 from metastore.client import connect
-from metastore.wire.protocol import Dialect, write_message
-from metastore.wire.signatures import signature
+from metastore.methods.interface.signatures import signature
+from metastore.wire.messages.protocol import Dialect, write_message
 from tests.support.collector import Spans, attributes, collecting
 from tests.support.servers import COMMAND, ROOT, Server, environment, free_port, serving
 
@@ -161,6 +161,6 @@ def test_an_endpoint_that_is_no_url_is_refused(tmp_path: Path) -> None:
 
 
 def test_nothing_of_it_is_loaded_unless_asked_for() -> None:
-    script = "import sys; import metastore.app, metastore.wire.server; print(any(name.startswith('opentelemetry') for name in sys.modules))"
+    script = "import sys; import metastore.app; print(any(name.startswith('opentelemetry') for name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

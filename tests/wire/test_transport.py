@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metastore import idl
-from metastore.wire.protocol import Dialect, read_message, write_message
-from metastore.wire.settings import WireSettings
-from metastore.wire.transport import Feed
+from metastore.wire.messages.protocol import Dialect, read_message, write_message
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.transport import Feed
 
 LENGTHS = st.sampled_from([0, 1, 3, 100, 16_379, 16_384, 16_385, 32_768, 32_769, 50_000, 200_000])
 

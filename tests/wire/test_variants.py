@@ -9,11 +9,11 @@ from thriftpy2.thrift import TPayload, TType
 
 from metastore import idl
 from metastore.client import connect
-from metastore.wire.protocol import Dialect, read_message, write_message
-from metastore.wire.server import ServerThread
-from metastore.wire.settings import WireSettings
-from metastore.wire.transport import Feed
-from metastore.wire.variants import OLD_REQUESTS
+from metastore.methods.interface.variants import OLD_REQUESTS
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.messages.protocol import Dialect, read_message, write_message
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.transport import Feed
 from tests.wire.conftest import Stub
 from tests.wire.test_calls import DIALECTS
 

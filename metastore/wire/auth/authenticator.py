@@ -14,12 +14,12 @@ from metastore.service.accounts import delegation_tokens, logins, proxy_users, u
 from metastore.service.accounts.delegation_tokens import ValidToken
 from metastore.service.call.context import Client, Metastore
 from metastore.service.call.identity import Login
-from metastore.wire.addresses import is_loopback
 from metastore.wire.auth.certificate import user_of
-from metastore.wire.auth.digest_md5 import DigestMd5Login, check_protection
+from metastore.wire.auth.digest.digest_md5 import DigestMd5Login, check_protection
 from metastore.wire.auth.passwords import Passwords, PasswordStore
 from metastore.wire.auth.plain import PlainLogin
 from metastore.wire.auth.sasl import ClientRefused, Mechanism
+from metastore.wire.sockets.addresses import is_loopback
 
 ANONYMOUS = "anonymous"
 UNPROTECTED = ("authentication",)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metastore.wire.auth.sasl import ClientRefused, Layer, LoginDone, Mechanism
-from metastore.wire.transport import EndOfStream, Feed, Malformed
+from metastore.wire.sockets.transport import EndOfStream, Feed, Malformed
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 MAX_LOGIN_MESSAGE = 1 << 17

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from metastore import log
 from metastore.service.call.identity import Login, folded
-from metastore.wire.addresses import site_of
 from metastore.wire.auth.failures import MAX_REMEMBERED, Failures, Who
 from metastore.wire.auth.gate import Gate
 from metastore.wire.auth.sasl import ClientRefused, TooManyTries
+from metastore.wire.sockets.addresses import site_of
 
 Check = Callable[[str, str, AbstractContextManager[None]], Login | None]
 """From name and password to the login; None if they do not fit. What costs much it does within the context, which it enters at most once.

@@ -20,7 +20,7 @@ from metastore.wire.codec.plans cimport (
 
 from metastore.wire.codec import limits
 from metastore.wire.codec.limits import TooMuchMemory, container_error, depth_error, size_error, version_error
-from metastore.wire.transport import CHUNK, TooLarge
+from metastore.wire.sockets.transport import CHUNK, TooLarge
 
 cdef int MAX_DEPTH = limits.MAX_DEPTH
 cdef Py_ssize_t TEXT_MEMORY = limits.TEXT_MEMORY

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 
-from metastore.wire.transport import Malformed
+from metastore.wire.sockets.transport import Malformed
 
 MAX_DEPTH = 64
 """Nesting of structs and containers, the outermost struct included."""

@@ -26,7 +26,7 @@ from metastore.wire.codec.limits import (
     type_error,
     version_error,
 )
-from metastore.wire.transport import CHUNK, Choose, Feed, Malformed, TooLarge
+from metastore.wire.sockets.transport import CHUNK, Choose, Feed, Malformed, TooLarge
 
 Header = tuple[str, int, int]
 """Method name, message type, sequence id."""

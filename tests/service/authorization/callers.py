@@ -10,10 +10,10 @@ import pytest
 
 from metastore import idl
 from metastore.errors import MetaError
+from metastore.methods import METHODS
+from metastore.methods.documents import RULES
 from metastore.service.call.context import Call, Client, Metastore
-from metastore.wire.authorization.guard import Guard
-from metastore.wire.authorization.table import RULES
-from metastore.wire.methods import METHODS
+from metastore.wire.calls.guard import Guard
 
 USER, ROLE, GROUP = idl.PrincipalType.USER, idl.PrincipalType.ROLE, idl.PrincipalType.GROUP
 LOCATION = "OBJECT OWNERSHIP"

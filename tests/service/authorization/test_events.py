@@ -9,10 +9,10 @@ import pytest
 
 from metastore import idl
 from metastore.errors import NoSuchObject, PermissionDenied
+from metastore.methods.operations import queries as browsing
+from metastore.methods.transactions import transaction_rules as transactions
 from metastore.service.call.context import Call, Client, Metastore
-from metastore.wire import browsing
-from metastore.wire.authorization import transactions
-from metastore.wire.authorization.guard import Guard
+from metastore.wire.calls.guard import Guard
 from tests.service.authorization.callers import As, Caller, bag, table
 
 

@@ -12,11 +12,11 @@ import sqlalchemy as sa
 
 from metastore import idl
 from metastore.client import Client, connect
+from metastore.methods import METHODS
+from metastore.methods.documents import RULES
 from metastore.store.core.all_tables import metadata
 from metastore.store.core.database import Database
-from metastore.wire.audit import changes
-from metastore.wire.authorization.table import RULES
-from metastore.wire.methods import METHODS
+from metastore.telemetry.audit import changes
 from tests.service.authorization.everything import HUSH, OWNER, TEXTS, Estate, Names, arguments, told
 from tests.support.servers import serving
 

@@ -11,15 +11,15 @@ import pytest
 from metastore import idl
 from metastore.config import Config
 from metastore.errors import MetaError, PermissionDenied
+from metastore.methods import METHODS
+from metastore.methods.documents import RULES, document
+from metastore.methods.forms.rules import Want, found_by, needs
 from metastore.service.authorization.grants import Grants
 from metastore.service.authorization.loading import load
 from metastore.service.authorizer import DATABASE, SEE, Access, Authorizer, Who
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core.database import Database
-from metastore.wire.authorization.guard import Guard
-from metastore.wire.authorization.rules import Want, found_by, needs
-from metastore.wire.authorization.table import RULES, document
-from metastore.wire.methods import METHODS
+from metastore.wire.calls.guard import Guard
 from tests.service.authorization.callers import Caller, table
 from tests.support.catalog import MetastoreMaker, call_of, make_database
 
@@ -116,4 +116,4 @@ def test_an_entry_that_can_not_hide_what_is_hidden_refuses(make_metastore: Metas
 
 
 def test_the_document_is_current() -> None:
-    assert DOCUMENT.read_text() == document(RULES), "run `python -m metastore.wire.authorization > docs/privileges.md`"
+    assert DOCUMENT.read_text() == document(RULES), "run `python -m metastore.methods privileges > docs/privileges.md`"

@@ -15,7 +15,7 @@ from thriftpy2.thrift import TPayload
 
 from metastore import idl
 from metastore.client import Client
-from metastore.wire.methods import METHODS
+from metastore.methods import METHODS
 from tests.service.authorization.everything import HUSH, Names, arguments, columns, storage, told
 from tests.service.authorization.test_every_method import World, world
 

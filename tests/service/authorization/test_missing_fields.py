@@ -13,15 +13,15 @@ from metastore.app import build, close
 from metastore.config import Config
 from metastore.errors import MetastoreError
 from metastore.listeners import Listeners
+from metastore.methods import METHODS
+from metastore.methods.interface.variants import OLD_REQUESTS
 from metastore.service.call.context import Client, Metastore
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core import migrate
-from metastore.wire.dispatch import Dispatcher
-from metastore.wire.methods import METHODS
-from metastore.wire.protocol import Message, write_message
-from metastore.wire.settings import WireSettings
-from metastore.wire.telemetry import Telemetry
-from metastore.wire.variants import OLD_REQUESTS
+from metastore.telemetry.telemetry import Telemetry
+from metastore.wire.calls.dispatch import Dispatcher
+from metastore.wire.messages.protocol import Message, write_message
+from metastore.wire.sockets.settings import WireSettings
 from tests.support.catalog import add_partitions, call_of, make_table
 from tests.wire.test_missing_fields import BINARY, Ends, arguments
 

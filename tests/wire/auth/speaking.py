@@ -12,9 +12,9 @@ from thriftpy2.thrift import TApplicationException, TMessageType
 
 from metastore import idl
 from metastore.wire.auth.negotiation import COMPLETE, OK, START, login_message, read_login_message
-from metastore.wire.protocol import Dialect, read_message, write_message
-from metastore.wire.settings import WireSettings
-from metastore.wire.transport import Feed, frame_feed
+from metastore.wire.messages.protocol import Dialect, read_message, write_message
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.transport import Feed, frame_feed
 
 BINARY = Dialect("binary", framed=False)
 

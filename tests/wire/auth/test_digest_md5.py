@@ -14,9 +14,9 @@ from metastore.client_login.token import TokenMechanism
 from metastore.rules.accounts.delegation_tokens import DelegationToken
 from metastore.service.accounts.delegation_tokens import ValidToken
 from metastore.service.call.identity import Login
-from metastore.wire.auth.digest import Exchange, parse
-from metastore.wire.auth.digest_layer import DigestLayer
-from metastore.wire.auth.digest_md5 import DigestMd5Login
+from metastore.wire.auth.digest.digest import Exchange, parse
+from metastore.wire.auth.digest.digest_layer import DigestLayer
+from metastore.wire.auth.digest.digest_md5 import DigestMd5Login
 from metastore.wire.auth.sasl import ClientRefused, LoginDone
 
 TOKEN = DelegationToken(b"\0identifier", b"password")

@@ -22,12 +22,12 @@ import pytest
 from metastore.service.accounts import users
 from metastore.service.call.identity import Login
 from metastore.store.core.database import Database
-from metastore.wire.addresses import site_of
 from metastore.wire.auth import failures, gate
 from metastore.wire.auth.gate import Gate
 from metastore.wire.auth.negotiation import BAD, COMPLETE, OK, START, login_message, read_login_message
 from metastore.wire.auth.passwords import Check, Passwords, PasswordStore
 from metastore.wire.auth.sasl import ClientRefused, TooManyTries
+from metastore.wire.sockets.addresses import site_of
 from tests.support.servers import COMMAND, Server, environment, serving
 from tests.wire.auth.speaking import Speaker, logged_in, post, request
 
@@ -293,7 +293,7 @@ BASIC_OF_BOB = "Basic Ym9iOmNvcnJlY3QgaG9yc2U="
 
 
 def _answer(sock: socket.socket) -> str:
-    from metastore.wire.transport import Feed
+    from metastore.wire.sockets.transport import Feed
 
     status, text = read_login_message(Feed(sock.recv))
     assert status == BAD

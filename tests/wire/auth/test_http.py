@@ -14,8 +14,8 @@ from thriftpy2.thrift import TApplicationException
 
 from metastore.client import connect
 from metastore.service.call.context import Metastore
-from metastore.wire.server import ServerThread
-from metastore.wire.settings import WireSettings
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.sockets.settings import WireSettings
 from tests.wire.auth.speaking import post, request, value
 from tests.wire.conftest import HANDLERS, Stub
 

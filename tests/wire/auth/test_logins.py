@@ -21,7 +21,7 @@ from metastore.client import connect
 from metastore.client_login import Bearer, LoginError, Plain, Token
 from metastore.idl import Database, MetaException
 from metastore.wire.auth.negotiation import BAD, COMPLETE
-from metastore.wire.protocol import Unreadable
+from metastore.wire.messages.protocol import Unreadable
 from tests.support.certificates import Authority
 from tests.support.issuer import AUDIENCE, Issuer
 from tests.support.servers import COMMAND, Server, environment, serving

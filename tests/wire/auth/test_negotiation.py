@@ -22,7 +22,7 @@ from metastore.wire.auth.negotiation import (
     read_login_message,
 )
 from metastore.wire.auth.sasl import ClientRefused, LoginDone, Mechanism
-from metastore.wire.transport import EndOfStream, Feed, Malformed, frame_feed
+from metastore.wire.sockets.transport import EndOfStream, Feed, Malformed, frame_feed
 
 LOGIN = Login("ann", "users")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from metastore.client import Client, connect
-from metastore.wire.protocol import Unreadable
+from metastore.wire.messages.protocol import Unreadable
 from tests.support.certificates import Authority
 from tests.support.servers import COMMAND, Server, environment, serving
 

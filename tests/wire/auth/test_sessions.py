@@ -21,9 +21,9 @@ from metastore.config import Config
 from metastore.service.accounts import users
 from metastore.service.call.context import Metastore
 from metastore.service.call.identity import Login
-from metastore.wire.server import ServerThread
-from metastore.wire.settings import WireSettings
-from metastore.wire.transport import EndOfStream
+from metastore.wire.connection.server import ServerThread
+from metastore.wire.sockets.settings import WireSettings
+from metastore.wire.sockets.transport import EndOfStream
 from tests.support.servers import COMMAND, Server, environment, serving
 from tests.wire.auth.speaking import Speaker, request
 from tests.wire.conftest import HANDLERS, Stub

@@ -1,0 +1,29 @@
+"""Methods that move partitions between tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metastore.errors import MetaError
+from metastore.idl import Partition
+from metastore.methods.forms import unpack
+from metastore.methods.forms.entry import Handler
+from metastore.service.call.context import Call
+from metastore.service.catalog.exchange import exchange_partitions
+
+
+def _exchange(call: Call, args: Any) -> list[Partition]:
+    sides = [(args.source_db, args.source_table_name), (args.dest_db, args.dest_table_name)]
+    if args.partitionSpecs is None or any(part is None for side in sides for part in side):
+        raise MetaError("The DB and table name for the source and destination tables, and the partition specs must not be null.")
+    source, target = (unpack.table(call, database, name) for database, name in sides)
+    return exchange_partitions(call, args.partitionSpecs, source, target)
+
+
+def _exchange_one(call: Call, args: Any) -> Partition:
+    """Return an empty partition, as Java's server does however many there were."""
+    _exchange(call, args)
+    return Partition()
+
+
+METHODS: dict[str, Handler] = {"exchange_partition": _exchange_one, "exchange_partitions": _exchange}

@@ -1,0 +1,1 @@
+"""Methods of what engines keep here: plans, schemas, queries, procedures, connectors, indexes, measurements."""

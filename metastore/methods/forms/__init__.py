@@ -1,0 +1,1 @@
+"""The forms in which methods are described, and what their handlers share."""

@@ -1,0 +1,268 @@
+"""The forms in which entries say what a method wants, by paths to arguments (`req.dbName`). Never calls a service that changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from metastore.errors import MetaError
+from metastore.idl import PrincipalType, Table
+from metastore.methods.forms import unpack
+from metastore.methods.forms.entry import Handler
+from metastore.rules.names import normalize
+from metastore.service.authorization.decision import Decision, Hide, Sent, Want
+from metastore.service.authorizer import (
+    ADMINISTER,
+    ALTER,
+    CATALOG,
+    CREATE,
+    DATABASE,
+    DELETE,
+    DROP,
+    FUNCTION,
+    INSERT,
+    ROLE,
+    SEE,
+    SELECT,
+    SERVER,
+    TABLE,
+    UPDATE,
+    Access,
+)
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName, database_name
+
+READ = (SELECT,)
+WRITES = (INSERT, UPDATE, DELETE, ALTER)
+ADDS = (INSERT, ALTER)
+REMOVES = (DELETE, ALTER)
+Find = Callable[[Call, Any], Iterable[Want]]
+Keep = Callable[[Decision, Any, Any], Any]
+"""From the decision, the arguments and the value that a handler returned, the value that is shown."""
+Around = Callable[[Decision, Any, Handler], Any]
+"""Runs the handler itself, for what can not be kept apart from its work."""
+
+Late = Callable[[Any, Any], Table | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a method wants of the objects that its arguments name."""
+
+    text: str
+    """For the documentation: the privilege and the object."""
+    find: Find
+
+
+@dataclass(frozen=True, slots=True)
+class MethodRule:
+    """The entry of one method."""
+
+    asks: tuple[Ask, ...] = ()
+    operation: str = "QUERY"
+    """Hive's name of the operation, for the text of a refusal."""
+    keep: Keep | None = None
+    around: Around | None = None
+    shows: str = ""
+    """For the documentation: what of the reply is shown."""
+    late: Late | None = None
+    """From arguments and reply of a method that only reads a table, that table, if any privilege on it is enough: what the method has
+    read is decided first, and the request only where that may not be shown."""
+    fill: Callable[[Decision, Any], None] | None = None
+    """Puts what the server knows of the caller into the arguments, before the handler."""
+    renews: bool = False
+    """Whether the method changes what is decided by."""
+
+
+OPEN = MethodRule()
+"""Of methods that name no object and tell nothing of any."""
+
+
+def get(args: Any, path: str) -> Any:
+    """Return what lies at a path, None if something on the way is absent."""
+    for step in path.split("."):
+        args = getattr(args, step, None)
+        if args is None:
+            return None
+    return args
+
+
+def put(args: Any, path: str, value: str) -> str | None:
+    """Put a name at a path where there is one, and return the one that was there."""
+    *way, last = path.split(".")
+    holder = get(args, ".".join(way)) if way else args
+    old = getattr(holder, last)
+    if old is None:
+        return None
+    text, name = replaced(old, value)
+    setattr(holder, last, text)
+    return name
+
+
+def replaced(text: str, value: str) -> tuple[str, str]:
+    """Return a text with another name in place of the one in it, and that one; a catalog before it, and blanks around it, stay."""
+    start = text.index("#") + 1 if text.startswith("@") and "#" in text else 0
+    name = text[start:].strip()
+    begin = text.index(name, start)
+    return text[:begin] + value + text[begin + len(name) :], name
+
+
+def hiding(args: Any, database: str | None, name: str | None) -> Hide:
+    """Return what puts other names at the paths of a database and of what is in it."""
+
+    def hide(other: str | None, inner: str | None) -> Sent:
+        return (
+            None if other is None or database is None else put(args, database, other),
+            None if inner is None or name is None else put(args, name, inner),
+        )
+
+    return hide
+
+
+def named(call: Call, database: str | None, name: str | None, catalog: str | None = None) -> TableName | None:
+    """Return a table's full name; None where a part is absent, which the handler tells."""
+    try:
+        return unpack.table(call, database, name, catalog)
+    except MetaError:
+        return None
+
+
+def named_by_text(call: Call, text: str | None, catalog: str | None = None) -> TableName | None:
+    """Return the table of a text `database.table` or `catalog.database.table`; None for another text."""
+    parts = (text or "").split(".")
+    return named(call, parts[-2], parts[-1], parts[0] if len(parts) == 3 else catalog) if len(parts) in {2, 3} else None
+
+
+def table(privileges: tuple[str, ...] | str, database: str, name: str, catalog: str | None = None, *, otherwise: str | None = None) -> Ask:
+    """Want something of the table that two fields name."""
+    wanted = (privileges,) if isinstance(privileges, str) else privileges
+
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        found = named(call, get(args, database), get(args, name), get(args, catalog) if catalog else None)
+        if found is not None:
+            yield Want(wanted, TABLE, *found, hide=hiding(args, database, name), otherwise=otherwise)
+
+    more = f", {otherwise} on the database of one that is not there" if otherwise else ""
+    return Ask(f"{_text(wanted)} on the table{more}", find)
+
+
+def database(privileges: tuple[str, ...] | str, path: str, catalog: str | None = None) -> Ask:
+    """Want something of the database that a field names."""
+    wanted = (privileges,) if isinstance(privileges, str) else privileges
+
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        found, name = database_name_of(call, get(args, path), get(args, catalog) if catalog else None)
+        if name is not None:
+            yield Want(wanted, DATABASE, found, name, hide=hiding(args, path, None))
+
+    return Ask(f"{_text(wanted)} on the database", find)
+
+
+def database_name_of(call: Call, name: str | None, catalog: str | None) -> tuple[str | None, str | None]:
+    """Return catalog and database; None for a name that the handler refuses."""
+    try:
+        return database_name(name, catalog, call.config.default_catalog)
+    except MetaError:
+        return None, None
+
+
+def function(privilege: str, path: str, name: str) -> Ask:
+    """Want something of the function that two fields name."""
+
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        found = named(call, get(args, path), get(args, name))
+        if found is not None:
+            yield Want((privilege,), FUNCTION, *found, hide=hiding(args, path, name))
+
+    return Ask(f"{_text((privilege,))} on the function", find)
+
+
+def catalog(privilege: str, path: str) -> Ask:
+    """Want something of the catalog that a field names."""
+
+    def find(_call: Call, args: Any) -> Iterator[Want]:
+        yield Want((privilege,), CATALOG, normalize(get(args, path) or ""), hide=hiding(args, None, path))
+
+    return Ask(f"{_text((privilege,))} on the catalog", find)
+
+
+def is_own_principal(decision: Decision, name: str | None, kind: int | None) -> bool:
+    """Tell whether a principal is the caller, one of its groups or roles."""
+    if kind == PrincipalType.ROLE:
+        return decision.allowed([Access(SEE, ROLE, name=normalize(name or ""))])[0]
+    return name is not None and (name == decision.who.user if kind == PrincipalType.USER else name in decision.who.groups)
+
+
+def put_caller(decision: Decision, holder: Any, name: str, kind: str) -> None:
+    """Let fields name the caller or a role of the caller, whoever the request names; an admin may name anybody."""
+    given, of_kind = getattr(holder, name), getattr(holder, kind) or PrincipalType.USER
+    if given is None or not (is_own_principal(decision, given, of_kind) or decision.is_admin):
+        setattr(holder, name, decision.who.user)
+        setattr(holder, kind, PrincipalType.USER)
+
+
+def server(privilege: str = ADMINISTER) -> Ask:
+    """Want something of the server as a whole."""
+    return Ask(f"{_text((privilege,))} on the server", lambda _call, _args: [Want((privilege,), SERVER)])
+
+
+def found_by(text: str, find: Find) -> Ask:
+    """Want what a function finds in the arguments."""
+    return Ask(text, find)
+
+
+def _text(privileges: tuple[str, ...]) -> str:
+    words = {SEE: "any privilege", ADMINISTER: "the role `admin`", DROP: "ownership or DROP", ALTER: "ownership or ALTER"}
+    return " or ".join(words.get(each, each) for each in privileges)
+
+
+def needs(*asks: Ask, operation: str = "QUERY", **more: Any) -> MethodRule:
+    """Return the entry of a method that wants something."""
+    return MethodRule(asks, operation, **more)
+
+
+ADMIN = needs(server(), operation="ADMIN")
+"""Of methods for whoever looks after the server."""
+
+__all__ = [
+    "ADDS",
+    "ADMIN",
+    "ADMINISTER",
+    "ALTER",
+    "CATALOG",
+    "CREATE",
+    "DATABASE",
+    "DELETE",
+    "DROP",
+    "FUNCTION",
+    "INSERT",
+    "OPEN",
+    "READ",
+    "REMOVES",
+    "SEE",
+    "SELECT",
+    "SERVER",
+    "TABLE",
+    "UPDATE",
+    "WRITES",
+    "Ask",
+    "Decision",
+    "MethodRule",
+    "Want",
+    "catalog",
+    "database",
+    "database_name_of",
+    "found_by",
+    "function",
+    "get",
+    "hiding",
+    "is_own_principal",
+    "named",
+    "named_by_text",
+    "needs",
+    "put",
+    "put_caller",
+    "server",
+    "table",
+]

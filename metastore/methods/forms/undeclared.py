@@ -1,0 +1,24 @@
+"""Answer an error that a method does not declare as Java's servers do. Never calls a service itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metastore.errors import InvalidObject, MetastoreError
+from metastore.methods.forms.entry import Handler
+from metastore.methods.interface.errors import internal_error
+from metastore.service.call.context import Call
+
+
+def undeclared(handler: Handler, kind: type[MetastoreError] = InvalidObject, *, to_hive_3: bool = False) -> Handler:
+    """Turn an error into TApplicationException INTERNAL_ERROR: Hive's clients (`to_hive_3`: 3's alone) take no MetaException there."""
+
+    def answer(call: Call, args: Any) -> Any:
+        try:
+            return handler(call, args)
+        except kind as error:
+            if to_hive_3 and not call.client.release.is_3:
+                raise
+            raise internal_error(call.method, error.message) from error
+
+    return answer

@@ -1,0 +1,1 @@
+"""What the interface itself says of each method, and where releases differ."""

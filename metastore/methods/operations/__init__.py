@@ -1,0 +1,1 @@
+"""Methods about the server itself, and its notification log."""

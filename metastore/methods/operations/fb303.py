@@ -1,0 +1,60 @@
+"""Answer fb303, the base service that every Hive Metastore has: name, status, counters, options.
+
+`shutdown` and `reinitialize` are accepted and do nothing: no client ends this server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from metastore import idl
+from metastore.methods.forms.entry import Handler
+from metastore.service.call.context import Call
+
+NAME = "new db based metaserver"
+"""What Java's server is named."""
+VERSION = "4.0.1"
+"""What Java's server answers to getVersion from 4.0 on: its release, here the one whose answers this server takes after."""
+VERSION_TO_HIVE_3 = "3.0"
+"""What Java's servers answered before, whatever their release."""
+
+_started = int(time.time())
+_options: dict[str, str] = {}
+
+
+def _nothing(_call: Call, _args: Any) -> None:
+    return None
+
+
+def _version(call: Call, _args: Any) -> str:
+    return VERSION_TO_HIVE_3 if call.client.release.is_3 or call.client.release.is_2_3 else VERSION
+
+
+def _set_option(_call: Call, args: Any) -> None:
+    _options[args.key] = args.value
+
+
+def counting(calls: Callable[[], Mapping[str, int]]) -> dict[str, Handler]:
+    """Return the methods that tell how often each method was called since the server began, as Java's server does; `calls` tells it."""
+    return {
+        "getCounter": lambda _call, args: calls().get(args.key, 0),
+        "getCounters": lambda _call, _args: dict(calls()),
+    }
+
+
+METHODS: dict[str, Handler] = {
+    "aliveSince": lambda _call, _args: _started,
+    **counting(dict),  # the dispatcher puts those of its own counts in their place
+    "getCpuProfile": lambda _call, _args: "",
+    "getName": lambda _call, _args: NAME,
+    "getOption": lambda _call, args: _options.get(args.key),
+    "getOptions": lambda _call, _args: dict(_options),
+    "getStatus": lambda _call, _args: idl.fb303.fb_status.ALIVE,
+    "getStatusDetails": lambda _call, _args: "",
+    "getVersion": _version,
+    "reinitialize": _nothing,
+    "setOption": _set_option,
+    "shutdown": _nothing,
+}

@@ -1,0 +1,189 @@
+"""Queries of the console, which no Thrift method answers: each with what it wants and what of its answer is shown, as methods have it.
+
+They run through the same door (`Dispatcher.run`): authorization, log and audit hold for them. Nothing here changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from metastore.errors import NoSuchObject
+from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.rules import ADMIN, OPEN, READ, SEE, TABLE, Around, Decision, MethodRule, Want, database, found_by, needs
+from metastore.methods.transactions.transaction_rules import seen, seen_events
+from metastore.service.authorization.decision import TRANSACTION, Hide, Sent
+from metastore.service.authorization.lookups import of_others
+from metastore.service.call.context import Call
+from metastore.service.call.names import TableName
+from metastore.service.catalog import iceberg
+from metastore.service.operations import browsing
+from metastore.service.operations.browsing import Page
+from metastore.service.transactions import locks
+
+Names = Callable[[Any], tuple[str | None, str | None, str | None]]
+"""From a row the catalog, database and table that it is about."""
+
+MOST_READ = 1_000
+"""Rows that are read at a time where not all may be shown."""
+LOOKS = 10
+"""How often one page reads on for rows that may be shown."""
+
+
+class ConsoleQuery(NamedTuple):
+    """What a query does, and its entry among the rules."""
+
+    handler: Handler
+    rule: MethodRule
+    describe: Callable[[Any], str] = lambda _args: ""
+    """From the arguments the object that the query is about, for the log."""
+
+
+def _filled(key: str, show: Callable[[Decision, Any, list[Any]], list[Any]], key_of: Callable[[Any], Any]) -> Around:
+    """Read on, from where the argument `key` says, until there is a page of rows that may be shown."""
+
+    def around(decision: Decision, args: Any, handler: Handler) -> Page:
+        most, rows = args.most, list[Any]()
+        asked = SimpleNamespace(**vars(args))
+        asked.most = MOST_READ
+        for _ in range(LOOKS):
+            page: Page = handler(decision.call, asked)
+            rows += show(decision, asked, page.rows)
+            if len(rows) > most:
+                return Page(rows[:most], key_of(rows[most - 1]))
+            if page.next is None:
+                return Page(rows, None)
+            setattr(asked, key, page.next)
+        return Page(rows, page.next)
+
+    return around
+
+
+def _about(names: Names) -> Callable[[Decision, Any, list[Any]], list[Any]]:
+    return lambda decision, _args, rows: seen(decision, rows, names)
+
+
+def _shown_databases(decision: Decision, args: Any, rows: Sequence[Any]) -> list[Any]:
+    shown = decision.databases((args.catalog, row.name) for row in rows)
+    return [row for row in rows if (args.catalog, row.name) in shown]
+
+
+def _shown_tables(decision: Decision, args: Any, rows: list[Any]) -> list[Any]:
+    return seen(decision, rows, lambda row: (args.catalog, row.database, row.name))
+
+
+def _one_seen(
+    show: Callable[[Decision, list[Any]], list[Any]], missing: Callable[[int], NoSuchObject]
+) -> Callable[[Decision, Any, Any], Any]:
+    """Keep one row, or answer as about a missing one."""
+
+    def keep(decision: Decision, args: Any, value: Any) -> Any:
+        if not show(decision, [value]):
+            raise missing(args.id)
+        return value
+
+    return keep
+
+
+def _own_transactions(decision: Decision, args: Any, handler: Handler) -> Page:
+    """Show all transactions to an admin, to others their own."""
+    if not decision.is_admin:
+        if decision.who.user is None:
+            return Page([], None)
+        args.user = decision.who.user
+    page: Page = handler(decision.call, args)
+    return page
+
+
+def _own_transaction(call: Call, args: Any) -> Iterator[Want]:
+    for each in of_others(call, [args.id]):
+        yield Want((), TRANSACTION, name=str(each))
+
+
+def _of_table(_call: Call, args: Any) -> Iterator[Want]:
+    yield Want((SEE,), TABLE, args.catalog, args.database, args.table, hide=_hide_table(args))
+
+
+def _read_table(_call: Call, args: Any) -> Iterator[Want]:
+    yield Want(READ, TABLE, args.catalog, args.database, args.table, hide=_hide_table(args))
+
+
+def _hide_table(args: Any) -> Hide:
+    def hide(other: str | None, inner: str | None) -> Sent:
+        sent = args.database, args.table
+        args.database, args.table = other or args.database, inner or args.table
+        return sent
+
+    return hide
+
+
+def _table_name(args: Any) -> str:
+    return f"{args.database}.{args.table}"
+
+
+_NAMED: Names = lambda row: (row.catalog, row.database, row.table)  # noqa: E731  # of events and compactions
+_SHOWN_COMPACTIONS = _filled("before", _about(_NAMED), lambda row: row.id)
+_SHOWN_EVENTS = _filled("before", _about(_NAMED), lambda row: row.last)
+_SHOWN_TABLES = _filled("after", _shown_tables, lambda row: (row.database, row.name))
+
+QUERIES: dict[str, ConsoleQuery] = {
+    "show_databases_page": ConsoleQuery(
+        lambda call, args: browsing.databases(call, args.catalog, args.part, args.after, args.most),
+        MethodRule(around=_filled("after", _shown_databases, lambda row: row.name)),
+    ),
+    "show_tables_page": ConsoleQuery(
+        lambda call, args: browsing.tables(call, args.catalog, None, args.parts, args.after, args.most),
+        MethodRule(around=_SHOWN_TABLES, operation="SHOWTABLES"),
+    ),
+    "show_database_tables_page": ConsoleQuery(
+        lambda call, args: browsing.tables(call, args.catalog, args.database, args.parts, args.after, args.most),
+        needs(database((SEE,), "database", "catalog"), around=_SHOWN_TABLES, operation="SHOWTABLES"),
+        lambda args: str(args.database),
+    ),
+    "show_partitions_page": ConsoleQuery(
+        lambda call, args: browsing.table_partitions(
+            call, TableName(args.catalog, args.database, args.table), args.text, args.part, args.after, args.most
+        ),
+        needs(found_by("any privilege on the table", _of_table), operation="SHOWPARTITIONS"),
+        _table_name,
+    ),
+    "show_snapshots": ConsoleQuery(
+        lambda call, args: iceberg.snapshots(call, TableName(args.catalog, args.database, args.table)),
+        needs(found_by("SELECT on the table", _read_table), operation="DESCTABLE"),
+        _table_name,
+    ),
+    "show_transactions_page": ConsoleQuery(
+        lambda call, args: browsing.open_or_aborted(call, args.state, args.user, args.after, args.most),
+        MethodRule(around=_own_transactions),
+    ),
+    "show_transaction": ConsoleQuery(
+        lambda call, args: browsing.transaction(call, args.id), needs(found_by("one's own transaction", _own_transaction))
+    ),
+    "show_compactions_page": ConsoleQuery(
+        lambda call, args: browsing.compactions(call, args.filters, args.before, args.most),
+        MethodRule(around=_SHOWN_COMPACTIONS, operation="SHOW_COMPACTIONS"),
+    ),
+    "show_compaction": ConsoleQuery(
+        lambda call, args: browsing.compaction(call, args.id),
+        MethodRule(
+            keep=_one_seen(lambda decision, rows: seen(decision, rows, _NAMED), browsing.no_compaction), operation="SHOW_COMPACTIONS"
+        ),
+    ),
+    "show_events_page": ConsoleQuery(
+        lambda call, args: browsing.events(call, args.filters, args.before, args.most),
+        MethodRule(around=_SHOWN_EVENTS),
+    ),
+    "show_event": ConsoleQuery(
+        lambda call, args: browsing.event(call, args.id), MethodRule(keep=_one_seen(seen_events, browsing.no_event))
+    ),
+    "show_waits": ConsoleQuery(lambda call, _args: locks.waiting_since(call.database), OPEN),
+    "show_jobs": ConsoleQuery(lambda call, _args: browsing.leases(call), ADMIN),
+    "show_settings": ConsoleQuery(lambda call, _args: call.metastore.config, ADMIN),
+    "show_state": ConsoleQuery(lambda _call, args: args.look(), OPEN),
+    "show_clients": ConsoleQuery(lambda _call, args: args.look(), ADMIN),
+    "show_slow_calls": ConsoleQuery(lambda _call, args: args.look(), ADMIN),
+}
+"""By name. The names begin as those of methods that read do, so that the audit log has no lines of them."""
+
+RULES: dict[str, MethodRule] = {name: query.rule for name, query in QUERIES.items()}

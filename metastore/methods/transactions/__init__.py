@@ -1,0 +1,1 @@
+"""Methods of transactions, locks and the compaction queue."""

@@ -1,0 +1,68 @@
+"""Methods of the compaction queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metastore.errors import MetaError
+from metastore.idl import (
+    AbortCompactResponse,
+    GetLatestCommittedCompactionInfoResponse,
+    OptionalCompactionInfoStruct,
+    ShowCompactResponse,
+)
+from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.unpack import required
+from metastore.rules.transactions.compactions import REFUSED, STATE_TEXTS
+from metastore.service.call.context import Call
+from metastore.service.compaction import compaction_workers, compactions
+
+
+def _compact(call: Call, args: Any) -> None:
+    answer = compactions.compact(call, required(call, args.rqst, "rqst"))
+    if answer.state == STATE_TEXTS[REFUSED] and args.rqst.initiatorId is None:  # this method has no reply that could say so
+        raise MetaError(answer.errormessage or "")
+
+
+def _find_next(call: Call, args: Any) -> OptionalCompactionInfoStruct:
+    return OptionalCompactionInfoStruct(ci=compaction_workers.find_next(call, args.workerId))
+
+
+def _find_next2(call: Call, args: Any) -> OptionalCompactionInfoStruct:
+    request = required(call, args.rqst, "rqst")
+    return OptionalCompactionInfoStruct(ci=compaction_workers.find_next(call, request.workerId, request.workerVersion, request.poolName))
+
+
+def _submit(call: Call, args: Any) -> bool:
+    return compactions.submit_for_cleanup(call, required(call, args.o1, "o1"), args.o2 or 0, args.o3 or 0)
+
+
+def _abort(call: Call, args: Any) -> AbortCompactResponse:
+    request = required(call, args.rqst, "rqst")
+    return AbortCompactResponse(abortedcompacts=compactions.abort(call, request.compactionIds or ()))
+
+
+def _latest(call: Call, args: Any) -> GetLatestCommittedCompactionInfoResponse:
+    found = compactions.latest_committed(call, required(call, args.rqst, "rqst"))
+    return GetLatestCommittedCompactionInfoResponse(compactions=found)
+
+
+METHODS: dict[str, Handler] = {
+    "compact": _compact,
+    "compact2": lambda call, args: compactions.compact(call, required(call, args.rqst, "rqst")),
+    "show_compact": lambda call, args: ShowCompactResponse(compacts=compactions.show(call, required(call, args.rqst, "rqst"))),
+    "find_next_compact": _find_next,
+    "find_next_compact2": _find_next2,
+    "update_compactor_state": lambda call, args: compaction_workers.update_state(call, required(call, args.cr, "cr"), args.txn_id or 0),
+    "set_hadoop_jobid": lambda call, args: compaction_workers.set_job(call, args.cq_id or 0, args.jobId),
+    "mark_compacted": lambda call, args: compaction_workers.mark_compacted(call, required(call, args.cr, "cr")),
+    "mark_cleaned": lambda call, args: compaction_workers.mark_cleaned(call, required(call, args.cr, "cr")),
+    "mark_failed": lambda call, args: compaction_workers.mark_failed(call, required(call, args.cr, "cr")),
+    "mark_refused": lambda call, args: compaction_workers.mark_refused(call, required(call, args.cr, "cr")),
+    "submit_for_cleanup": _submit,
+    "abort_Compactions": _abort,
+    "get_latest_committed_compaction_info": _latest,
+    "find_columns_with_stats": lambda call, args: compaction_workers.columns_with_statistics(call, required(call, args.cr, "cr")),
+    "update_compaction_metrics_data": lambda call, args: compaction_workers.update_metrics(call, required(call, args.data, "data")),
+    "remove_compaction_metrics_data": lambda call, args: compaction_workers.remove_metrics(call, required(call, args.request, "request")),
+}

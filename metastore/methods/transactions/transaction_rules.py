@@ -1,0 +1,364 @@
+"""Entries of the methods of transactions, locks, compactions and the notification log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from functools import cache, partial
+from typing import Any
+
+from metastore.errors import MetaError
+from metastore.idl import DataOperationType, LockType, NotificationEventRequest, NotificationEventsCountResponse
+from metastore.listeners.notifications import NamedTable, named_beside
+from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.rules import (
+    ADMIN,
+    ADMINISTER,
+    ALTER,
+    CREATE,
+    DATABASE,
+    DELETE,
+    DROP,
+    INSERT,
+    OPEN,
+    SEE,
+    SERVER,
+    TABLE,
+    UPDATE,
+    WRITES,
+    Ask,
+    Decision,
+    MethodRule,
+    Want,
+    database_name_of,
+    found_by,
+    get,
+    hiding,
+    named_by_text,
+    needs,
+    replaced,
+    table,
+)
+from metastore.service.authorization.decision import LOCK, TRANSACTION, Hide, Sent
+from metastore.service.authorization.lookups import compacted, is_lock_of_other, locked_table, of_others, of_others_between, table_of_key
+from metastore.service.authorizer import Access, owner_of
+from metastore.service.call.context import Call
+from metastore.service.operations import notifications
+
+_see = (SEE,)
+OPERATIONS = {
+    DataOperationType.INSERT: (INSERT,),
+    DataOperationType.UPDATE: (UPDATE, DELETE),
+    DataOperationType.DELETE: (DELETE,),
+}
+"""By what a lock is for, the privileges of which one is enough. Hive tells an INSERT OVERWRITE, and Trino a DELETE, as an update."""
+EVENTS_READ_ON = 1_000
+"""Events that are read at a time where those before were not to be shown."""
+MOST_IN_RANGE = 1_000_000
+"""Ids of one range that are looked up; a longer one is refused by the method itself."""
+
+
+def _transactions(ids: Callable[[Any], Iterable[int | None]]) -> Ask:
+    """Want to go on with one's own transactions."""
+
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        for each in of_others(call, [key for key in ids(args) if key]):
+            yield Want((), TRANSACTION, name=str(each))
+
+    return Ask("one's own transaction", find)
+
+
+def _range(call: Call, args: Any) -> Iterator[Want]:
+    low, high = args.txns.min, args.txns.max
+    if low is not None and high is not None and high - low < MOST_IN_RANGE:
+        for each in of_others_between(call, low, high):
+            yield Want((), TRANSACTION, name=str(each))
+
+
+def _lock(path: str) -> Ask:
+    """Want to go on with one's own lock."""
+
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        key = get(args, path)
+        if key and is_lock_of_other(call, key):
+            yield Want((), LOCK, name=str(key))
+
+    return Ask("one's own lock", find)
+
+
+def _replays(path: str, *fields: str) -> Ask:
+    """Want to look after the server where a request replays what happened elsewhere."""
+
+    def find(_call: Call, args: Any) -> Iterator[Want]:
+        if any(getattr(get(args, path), field, None) is not None for field in fields):
+            yield Want((ADMINISTER,), SERVER)
+
+    return Ask("the role `admin` to replay what happened elsewhere", find)
+
+
+def _components(call: Call, args: Any) -> Iterator[Want]:
+    for each in args.rqst.component or ():
+        where, name = database_name_of(call, each.dbname, None) if each is not None else (None, None)
+        if name is None:
+            continue
+        reads = each.type == LockType.SHARED_READ
+        if each.tablename is None:
+            yield Want(_see if reads else (ALTER, DROP), DATABASE, where, name, otherwise=CREATE)
+        else:
+            wanted = OPERATIONS.get(each.operationType, _see if reads else WRITES)
+            yield Want(wanted, TABLE, where, name, locked_table(call, where or "", name, each.tablename), otherwise=CREATE)
+
+
+def _full_names(path: str, privileges: tuple[str, ...], otherwise: str | None = None) -> Ask:
+    """Want something of the tables that a list, or the keys of a map, name as `database.table`."""
+
+    def find(call: Call, args: Any) -> Iterator[Want]:
+        names = get(args, path)
+        for number, text in enumerate(list(names or ())):
+            found = named_by_text(call, text)
+            if found is not None:
+                hide = _in_list(names, number, text.split(".")) if isinstance(names, list) else hiding(args, None, None)
+                yield Want(privileges, TABLE, *found, hide=hide, otherwise=otherwise)
+
+    return Ask(f"{'any privilege' if privileges == _see else ' or '.join(privileges)} on the tables", find)
+
+
+def _in_list(names: list[str], number: int, parts: Sequence[str]) -> Hide:
+    def hide(other: str | None, inner: str | None) -> Sent:
+        database, table = (
+            (part, None) if name is None else replaced(part, name) for part, name in zip(parts[-2:], (other, inner), strict=True)
+        )
+        names[number] = ".".join([*parts[:-2], database[0], table[0]])
+        return database[1], table[1]
+
+    return hide
+
+
+def _table_used(call: Call, args: Any) -> Iterator[Want]:
+    made = args.creation_metadata
+    for text in sorted(getattr(made, "tablesUsed", None) or ()):
+        found = named_by_text(call, text)
+        if found is not None:
+            yield Want(_see, TABLE, *found, otherwise=CREATE)
+
+
+def _key_value(call: Call, args: Any) -> Iterator[Want]:
+    """Want to change the parameter of a table that a commit sets along."""
+    given = args.rqst.keyValue
+    found = table_of_key(call, given.tableId or 0) if given is not None else None
+    if found is not None:
+        yield Want(WRITES, TABLE, *found, otherwise=CREATE, label=f"the table {given.tableId}")
+
+
+def _changed_rows(call: Call, args: Any) -> Iterator[Want]:
+    found = table_of_key(call, args.req.tableId or 0)
+    if found is not None:
+
+        def hide(_database: str | None, _name: str | None) -> Sent:
+            args.req.tableId = 0
+            return None, None
+
+        yield Want(WRITES, TABLE, *found, hide=hide)
+
+
+def _compactions(call: Call, args: Any) -> Iterator[Want]:
+    for key, name in compacted(call, args.rqst.compactionIds or () if args.rqst is not None else ()):
+        yield Want((ALTER,), TABLE, *name, otherwise=CREATE, label=f"that of compaction {key}")
+
+
+def _counted(call: Call, args: Any) -> Iterator[Want]:
+    try:
+        where, name = notifications.counted_database(call, args.rqst)
+    except MetaError:
+        return  # the handler tells it
+    yield Want((ADMINISTER,), SERVER) if name is None else Want(_see, DATABASE, where, name, hide=hiding(args, "rqst.dbName", None))
+
+
+def _as_caller(decision: Decision, args: Any) -> None:
+    """Note who really opens a transaction or asks for a lock: only that user can go on with it."""
+    if decision.who.user is not None:
+        args.rqst.user = decision.who.user
+
+
+def seen(decision: Decision, rows: Sequence[Any], name_of: Callable[[Any], tuple[str | None, str | None, str | None]]) -> list[Any]:
+    """Return the rows about a table, or about a database alone, that may be shown; those about neither only to an admin."""
+    by_database: dict[tuple[str, str], set[str]] = {}
+    default = decision.call.config.default_catalog
+    names = [(catalog or default, database, name) for catalog, database, name in map(name_of, rows)]
+    for catalog, database, name in names:
+        if database is not None:
+            found = by_database.setdefault((catalog, database), set())
+            if name is not None:
+                found.add(name)
+    tables = {where: decision.tables(*where, sorted(found)) for where, found in by_database.items()}
+    databases = decision.databases(by_database)
+    shows_rest = any(database is None for _, database, _ in names) and decision.is_admin
+
+    def is_shown(catalog: str, database: str | None, name: str | None) -> bool:
+        if database is None:
+            return shows_rest
+        return (catalog, database) in databases if name is None else name in tables[catalog, database]
+
+    return [row for row, name in zip(rows, names, strict=True) if is_shown(*name)]
+
+
+def _kept_locks(decision: Decision, _args: Any, value: Any) -> Any:
+    table_of = cache(partial(locked_table, decision.call))
+
+    def name_of(each: Any) -> tuple[str | None, str | None, str | None]:
+        where, name = database_name_of(decision.call, each.dbname, None)
+        return where, name, None if each.tablename is None else table_of(where or "", name or "", each.tablename)
+
+    value.locks = seen(decision, value.locks or [], name_of)
+    return value
+
+
+def _kept_compactions(decision: Decision, _args: Any, value: Any) -> Any:
+    value.compacts = seen(
+        decision, value.compacts or [], lambda each: (*database_name_of(decision.call, each.dbname, None), each.tablename)
+    )
+    return value
+
+
+def _kept_transactions(decision: Decision, _args: Any, value: Any) -> Any:
+    if not decision.is_admin:
+        value.open_txns = [each for each in value.open_txns if each.user is not None and each.user == decision.who.user]
+    return value
+
+
+def _kept_writes(decision: Decision, _args: Any, value: Any) -> Any:
+    return seen(decision, value, lambda each: (None, each.database, each.table))
+
+
+def seen_events(decision: Decision, events: Sequence[Any]) -> list[Any]:
+    """Return the events that may be shown: what they are about, and what their messages name beside it."""
+    shown = seen(decision, events, lambda each: (each.catName, each.dbName, each.tableName))
+    return [each for each in shown if all(_is_told(decision, named) for named in named_beside(each))]
+
+
+def _is_told(decision: Decision, named: NamedTable) -> bool:
+    """Tell whether a table may be known of that a message names; of an old name counts who might see it while the table had it."""
+    where = named.catalog or decision.call.config.default_catalog, named.database
+    if not named.was_own:
+        return named.table in decision.tables(*where, [named.table])
+    asked = Access(SEE, TABLE, *where, named.table, owner=owner_of(named.owner, named.owner_type))
+    return decision.allowed([asked])[0]
+
+
+def _next_events(decision: Decision, args: Any, handler: Handler) -> Any:
+    """Read on until there is an event to show, many at a time: a client takes an empty answer for the end of the log."""
+    request, most = args.rqst, args.rqst.maxEvents
+    while True:
+        value = handler(decision.call, copy(args))
+        events = value.events
+        shown = seen_events(decision, events)
+        value.events = shown[:most] if most is not None and most > 0 else shown
+        if shown or not events:
+            return value
+        request.lastEvent, request.maxEvents = events[-1].eventId, max(most or 0, EVENTS_READ_ON)
+
+
+def _count(decision: Decision, args: Any, handler: Handler) -> Any:
+    """Count the events of a database that may be shown: one by one where the caller may not see all."""
+    if decision.is_admin:
+        return handler(decision.call, args)
+    request, found = args.rqst, 0
+    most = request.limit if request.limit is not None and request.limit > 0 else float("inf")
+    where, name = notifications.counted_database(decision.call, request)
+    asked = NotificationEventRequest(
+        lastEvent=request.fromEventId, maxEvents=EVENTS_READ_ON, catName=where, dbName=name, tableNames=request.tableNames
+    )
+    while found < most and (events := notifications.get_next(decision.call, asked)):
+        asked.lastEvent = events[-1].eventId
+        told = [each for each in events if request.toEventId is None or each.eventId <= request.toEventId]
+        found += len(seen_events(decision, told))
+        if len(told) < len(events):
+            break
+    return NotificationEventsCountResponse(eventsCount=int(min(found, most)))
+
+
+_WORKER = ADMIN
+_LOCKS_SHOWN = "those of databases and tables that are shown"
+
+ENTRIES: dict[str, MethodRule] = {
+    "open_txns": needs(_replays("rqst", "replPolicy", "replSrcTxnIds"), fill=_as_caller),
+    "commit_txn": needs(
+        _transactions(lambda args: [args.rqst.txnid]),
+        _replays("rqst", "replPolicy", "replLastIdInfo", "writeEventInfos"),
+        found_by("a right to change the table whose parameter it sets", _key_value),
+    ),
+    "abort_txn": needs(_transactions(lambda args: [args.rqst.txnid]), _replays("rqst", "replPolicy")),
+    "abort_txns": needs(_transactions(lambda args: args.rqst.txn_ids or ())),
+    "heartbeat_txn_range": needs(found_by("one's own transactions", _range)),
+    "get_open_txns": OPEN,
+    "get_open_txns_req": OPEN,
+    "get_open_txns_info": MethodRule(keep=_kept_transactions, shows="one's own transactions"),
+    "get_latest_txnid_in_conflict": needs(_transactions(lambda args: [args.txnId])),
+    "seed_txn_id": ADMIN,
+    "allocate_table_write_ids": needs(
+        table(WRITES, "rqst.dbName", "rqst.tableName", otherwise=CREATE),
+        _transactions(lambda args: args.rqst.txnIds or ()),
+        _replays("rqst", "replPolicy", "srcTxnToWriteIdList"),
+    ),
+    "get_valid_write_ids": needs(_full_names("rqst.fullTableNames", _see)),
+    "add_write_ids_to_min_history": needs(_transactions(lambda args: [args.txnId]), _full_names("writeIds", _see, CREATE)),
+    "get_max_allocated_table_write_id": needs(table(_see, "rqst.dbName", "rqst.tableName")),
+    "seed_write_id": ADMIN,
+    "add_dynamic_partitions": needs(
+        _transactions(lambda args: [get(args, "rqst.txnid")]), table(WRITES, "rqst.dbname", "rqst.tablename", otherwise=CREATE)
+    ),
+    "update_transaction_statistics": needs(found_by("INSERT, UPDATE, DELETE or ALTER on the table", _changed_rows)),
+    "repl_tbl_writeid_state": ADMIN,
+    "get_replayed_txns_for_policy": ADMIN,
+    **dict.fromkeys(
+        ("get_lock_materialization_rebuild", "heartbeat_lock_materialization_rebuild"),
+        needs(_transactions(lambda args: [args.txnId]), table(WRITES, "dbName", "tableName", otherwise=CREATE)),
+    ),
+    "get_materialization_invalidation_info": needs(found_by("any privilege on the tables that it is made from", _table_used)),
+    "lock": needs(
+        found_by("any privilege to read, that of the operation to write; CREATE on the database of what is not there", _components),
+        _transactions(lambda args: [args.rqst.txnid]),
+        operation="LOCKTABLE",
+        fill=_as_caller,
+    ),
+    "check_lock": needs(_lock("rqst.lockid"), operation="LOCKTABLE"),
+    "unlock": needs(_lock("rqst.lockid"), operation="UNLOCKTABLE"),
+    "heartbeat": needs(_lock("ids.lockid"), _transactions(lambda args: [args.ids.txnid]), operation="LOCKTABLE"),
+    "show_locks": MethodRule(keep=_kept_locks, shows=_LOCKS_SHOWN),
+    "get_next_notification": MethodRule(around=_next_events, shows="events of databases and tables that are shown; the others to `admin`"),
+    "get_current_notificationEventId": OPEN,
+    "get_notification_events_count": needs(
+        found_by("any privilege on the database, the role `admin` for all", _counted),
+        around=_count,
+        shows="the number of events of databases and tables that are shown",
+    ),
+    "fire_listener_event": needs(table(WRITES, "rqst.dbName", "rqst.tableName", "rqst.catName")),
+    "add_write_notification_log": needs(table(WRITES, "rqst.db", "rqst.table"), _transactions(lambda args: [args.rqst.txnId])),
+    "add_write_notification_log_in_batch": needs(
+        table(WRITES, "rqst.db", "rqst.table", "rqst.catalog"),
+        _transactions(lambda args: [each.txnId for each in args.rqst.requestList or () if each is not None]),
+    ),
+    "get_all_write_event_info": MethodRule(keep=_kept_writes, shows="writes to tables that are shown"),
+    "compact": needs(table(ALTER, "rqst.dbname", "rqst.tablename", otherwise=CREATE), operation="ALTERTABLE_COMPACT"),
+    "compact2": needs(table(ALTER, "rqst.dbname", "rqst.tablename", otherwise=CREATE), operation="ALTERTABLE_COMPACT"),
+    "show_compact": MethodRule(keep=_kept_compactions, shows=_LOCKS_SHOWN, operation="SHOW_COMPACTIONS"),
+    "abort_Compactions": needs(found_by("ownership or ALTER on the tables", _compactions), operation="ABORT_COMPACTION"),
+    "get_latest_committed_compaction_info": needs(table(_see, "rqst.dbname", "rqst.tablename")),
+    **dict.fromkeys(
+        (
+            "find_next_compact",
+            "find_next_compact2",
+            "update_compactor_state",
+            "set_hadoop_jobid",
+            "mark_compacted",
+            "mark_cleaned",
+            "mark_failed",
+            "mark_refused",
+            "submit_for_cleanup",
+            "find_columns_with_stats",
+            "update_compaction_metrics_data",
+            "remove_compaction_metrics_data",
+        ),
+        _WORKER,
+    ),
+}

@@ -1,0 +1,1 @@
+"""What a server counts, keeps and reports of its calls."""

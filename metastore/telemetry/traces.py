@@ -1,0 +1,142 @@
+"""Tell an OpenTelemetry collector of calls and their SQL, as spans. Loaded only where `traces_endpoint` names one; it never fails a call.
+
+A call's span belongs to the trace of the request's header `traceparent`, over HTTP, else it begins one. Attributes are those of the
+semantic conventions for RPC and for databases, with `user.name`, and `metastore.*` for what these have no name for. What OpenTelemetry
+leaves to the environment is left to it: `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_BSP_*`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+from urllib.parse import SplitResult
+
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, format_trace_id, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+import metastore
+from metastore import log
+from metastore.methods.forms.entry import ALL
+from metastore.methods.operations.queries import QUERIES
+from metastore.service.call.context import Client
+from metastore.work import PARTS, Work, here
+
+SERVICE = "ThriftHiveMetastore"
+SYSTEMS = {"sqlite": "sqlite", "postgresql": "postgresql", "mysql": "mysql"}
+_TABLE = re.compile(r'\b(?:FROM|INTO|UPDATE|COPY)\s+["`]?(\w+)', re.IGNORECASE)
+_LONGEST = 4000
+"""Characters of a statement; it holds no values, which are its parameters."""
+
+
+class _ToLog(logging.Handler):
+    """Writes what OpenTelemetry says, such as that no collector answers, to the server's own log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log.get("metastore.traces").warning("traces", reason=record.getMessage()[:300])
+
+
+class Traces:
+    """Makes the spans of one process."""
+
+    def __init__(self, endpoint: str, ratio: float, database: SplitResult, kind: str) -> None:
+        """`endpoint` is the collector's URL; `ratio` the part of the traces begun here that are told."""
+        told = logging.getLogger("opentelemetry")
+        told.handlers, told.propagate = [_ToLog(logging.WARNING)], False
+        resource = Resource.create(
+            {"service.name": os.environ.get("OTEL_SERVICE_NAME", "metastore"), "service.version": metastore.__version__}
+        )
+        self._provider = TracerProvider(resource=resource, sampler=ParentBased(TraceIdRatioBased(ratio)))
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{endpoint.rstrip('/')}/v1/traces")))
+        self._tracer = self._provider.get_tracer("metastore", metastore.__version__)
+        self._propagator = TraceContextTextMapPropagator()
+        self._database = {"db.system.name": SYSTEMS[kind]}
+        if database.path.strip("/"):
+            self._database["db.namespace"] = database.path.strip("/").rpartition("/")[2]
+        if database.hostname:
+            self._database["server.address"] = database.hostname
+
+    def begin(self, method: str, client: Client) -> TracedCall:
+        """Begin the span of a call; the thread's SQL is told below it until it ends."""
+        context = self._propagator.extract({"traceparent": client.traceparent}) if client.traceparent else Context()
+        address, _, port = client.address.rpartition(":")
+        name = f"{SERVICE}/{method}" if method in ALL or method in QUERIES else "_OTHER"
+        attributes: dict[str, Any] = {"rpc.system.name": "thrift", "rpc.method": name, "client.address": address}
+        if port.isdigit():
+            attributes["client.port"] = int(port)
+        span = self._tracer.start_span(name, context, SpanKind.SERVER, attributes)
+        return TracedCall(span, self, here.work)
+
+    def statement(self, below: Context, text: str, begun: int, seconds: float) -> None:
+        """Tell a round trip to the database that began so many nanoseconds after 1970."""
+        name, attributes = _described(text)
+        span = self._tracer.start_span(name, below, SpanKind.CLIENT, {**self._database, **attributes}, start_time=begun)
+        span.end(begun + int(seconds * 1e9))
+
+    def close(self) -> None:
+        """Send what is not sent yet: at the end of the process."""
+        self._provider.shutdown()
+
+
+@lru_cache(maxsize=2000)
+def _described(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of a statement's span and its attributes."""
+    operation = text.split(None, 1)[0].upper() if text else "PIPELINE"
+    table = _TABLE.search(text)
+    summary = f"{operation} {table[1]}" if table else operation
+    attributes = {"db.operation.name": operation, "db.query.summary": summary}
+    if text:
+        attributes["db.query.text"] = text[:_LONGEST]
+    if table:
+        attributes["db.collection.name"] = table[1]
+    return summary, attributes
+
+
+class TracedCall:
+    """A call whose span is open."""
+
+    def __init__(self, span: Span, traces: Traces, work: Work) -> None:
+        self._span = span
+        self._traces = traces
+        self._work = work
+        self._offset = time.time_ns() - int(time.perf_counter() * 1e9)
+        if span.is_recording():
+            self._below = set_span_in_context(span, Context())
+            work.trace = self._note
+
+    @property
+    def trace(self) -> str:
+        """The id of the trace, as collectors show it; "" if it is not told to one."""
+        return format_trace_id(self._span.get_span_context().trace_id) if self._span.is_recording() else ""
+
+    def _note(self, text: str, began: float, seconds: float) -> None:
+        self._traces.statement(self._below, text, self._offset + int(began * 1e9), seconds)
+
+    def end(self, client: Client, thing: str, result: str, query: str, parts: Sequence[float]) -> None:
+        """End the span with what became of the call: on which object, "ok" or the error's class, for which query, what took its time."""
+        self._work.trace = None
+        span = self._span
+        if span.is_recording():
+            if client.user is not None:
+                span.set_attribute("user.name", client.user)
+            if thing:
+                span.set_attribute("metastore.object", thing)
+            if query:
+                span.set_attribute("metastore.query.id", query)
+            span.set_attribute("metastore.statements", self._work.statements)
+            for part, seconds in zip(PARTS, parts, strict=False):  # what ran nothing has none
+                span.set_attribute(f"metastore.{part}_seconds", seconds)
+            if result != "ok":
+                span.set_attribute("error.type", result)
+                span.set_status(Status(StatusCode.ERROR))
+        span.end()

@@ -1,0 +1,1 @@
+"""DIGEST-MD5, by which tokens log in."""

@@ -1,0 +1,1 @@
+"""Answer one call: find its method, judge it, run it, encode the reply."""

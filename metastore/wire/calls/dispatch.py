@@ -1,0 +1,347 @@
+"""Answer one message: find the handler, run it, tell the listeners, encode the result or the error, log it.
+
+This module never reads from or writes to a socket, and no error of a handler leaves it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload
+
+from metastore import errors, log
+from metastore.listeners.events import FunctionEnd
+from metastore.methods.documents import RULES
+from metastore.methods.forms.entry import ALL, Handler
+from metastore.methods.interface import query_ids
+from metastore.methods.interface.errors import failure, internal_error, reason, unknown_method
+from metastore.methods.interface.signatures import Signature, signature
+from metastore.methods.interface.variants import OLD_REQUESTS, OLD_RESULTS
+from metastore.methods.operations import fb303
+from metastore.methods.operations import queries as browsing
+from metastore.service.authorization.decision import Decision
+from metastore.service.call.context import Call, Client, Metastore
+from metastore.service.call.long_lists import LongList
+from metastore.service.operations.watched import SlowCall
+from metastore.telemetry import audit
+from metastore.telemetry.slow_calls import elements, shortened
+from metastore.telemetry.telemetry import Telemetry
+from metastore.wire.calls.guard import Guard
+from metastore.wire.messages.large_replies import LargeReply, encoded
+from metastore.wire.messages.protocol import Dialect, Message, decode, write_message
+from metastore.wire.sockets.settings import WireSettings
+from metastore.work import PARTS, here
+
+if TYPE_CHECKING:
+    from metastore.telemetry.traces import TracedCall, Traces
+
+_CALLS = (TMessageType.CALL, TMessageType.ONEWAY)
+_MAX_LENGTH = 300
+"""Of a method's name in the log; it comes from a client."""
+
+
+def _encode(dialect: Dialect, message: Message, kind: int, body: TPayload) -> bytes:
+    """Return the reply to a message, and note how long that takes. Raises as `write_message` does."""
+    began = perf_counter()
+    try:
+        return write_message(dialect, message.name, kind, message.seqid, body)
+    finally:
+        here.work.encoding_seconds += perf_counter() - began
+
+
+def _logged(method: str, log_calls: str) -> bool:
+    """Tell whether calls of a method that succeed are logged, by the setting `log_calls`."""
+    return log_calls == "all" or (log_calls == "changes" and audit.changes(method))
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a call."""
+
+    method: str
+    began: float
+    """When it began, by `time.perf_counter`."""
+    received: int = 0
+    """Bytes of the request."""
+    ended: float = 0.0
+    """When its reply was there."""
+    parts: tuple[float, ...] = ()
+    """What it took its time for, in seconds, in the order of `PARTS`; empty for what ran nothing."""
+    reply: bytes | LargeReply | None = None
+    """None for a oneway method, which has none."""
+    object: str = ""
+    """The object of the call, as the method's signature describes it."""
+    result: str = "ok"
+    """"ok", or what went wrong."""
+    reason: str = ""
+    """The text of the error, for the log."""
+    refused: bool = False
+    """Whether the caller lacks a privilege, or named what it may not see."""
+    ends: bool = False
+    """Whether the connection is to end without a reply."""
+    query: str = ""
+    """The id of the query that the call was made for, "" if it is not known."""
+    trace: str = ""
+    """The id of its trace, "" if no collector is told of it."""
+
+
+class Dispatcher:
+    """Answers the messages of all connections of a process."""
+
+    def __init__(
+        self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, telemetry: Telemetry,
+        traces: Traces | None = None,
+    ) -> None:  # fmt: skip
+        self._traces = traces
+        self._metastore = metastore
+        self._counts = telemetry.counts
+        counting = fb303.counting(self._counts.by_method)
+        self._methods = {name: counting.get(name, handler) for name, handler in methods.items()}
+        self._slow = telemetry.slow
+        self._settings = settings
+        self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, {**RULES, **browsing.RULES})
+        self._audit = None if settings.audit_log is None else audit.Audit(settings.audit_log, settings.audit_format)
+        self._quiet = frozenset(name for name in (*self._methods, *browsing.QUERIES) if not _logged(name, settings.log_calls))
+        """Methods whose calls have no line in the log as long as they succeed."""
+        self._log = log.get("metastore.call").bind()
+
+    def choose(self, method: str, _kind: int) -> type[TPayload] | None:
+        """Return the argument struct of a method that has a handler."""
+        return signature(method).args if method in self._methods else None
+
+    def answer(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
+        """Run the call and return the reply, which is to be sent before the outcome is recorded: nobody has to wait for the log."""
+        method = message.name
+        handler = self._methods.get(method)
+        traced = None if self._traces is None else self._traces.begin(method, client)
+        if handler is None or message.type not in _CALLS:
+            outcome = Outcome(method, perf_counter(), len(message.raw))
+            outcome.reply, outcome.result = self._refuse(message, dialect)
+            outcome.ended = perf_counter()
+        else:
+            called = signature(method)
+
+            def step(call: Call, outcome: Outcome) -> Any:
+                args = self._arguments(message, dialect, called)
+                if called.tells_release:
+                    client.release.note(method, vars(args).values())
+                outcome.object = called.describe(args)  # before the handler, which may normalise names in its arguments
+                if called.queries:
+                    outcome.query = query_ids.find(called.queries, args)
+                value = self._run(handler, call, args)
+                outcome.reply = self._success(message, dialect, client, called, value)
+                return value
+
+            def fail(outcome: Outcome, error: Exception) -> None:
+                outcome.reply = self._failure(message, dialect, client, error)
+                outcome.ends = isinstance(error, errors.MissingArgument) and client.release.ends(method)
+
+            outcome = self._frame(client, Outcome(method, perf_counter(), len(message.raw)), message.body, step, fail)
+            if called.oneway or outcome.ends:
+                outcome.reply = None
+        if traced is not None:
+            self._tell(traced, client, outcome)
+        return outcome
+
+    def _frame(
+        self, client: Client, outcome: Outcome, args: Any, step: Callable[[Call, Outcome], Any], fail: Callable[[Outcome, Exception], None]
+    ) -> Outcome:
+        """Run a call, whichever way it came: note it, tell the listeners of its end, keep it if it was slow. It raises what `fail` raises.
+
+        `step` returns the method's value and notes in the outcome what it finds out; `fail` hears of its error.
+        """
+        client.running, client.running_since = outcome.method, outcome.began
+        call = Call(self._metastore, client, outcome.method)
+        work = here.work
+        work.begin()
+        value: Any = None
+        failed: Exception | None = None
+        try:
+            value = step(call, outcome)
+        except Exception as raised:  # noqa: BLE001  # `fail` knows what to make of it
+            failed = raised
+            outcome.result, outcome.reason = type(raised).__name__, reason(raised)
+            fail(outcome, raised)
+        if self._metastore.replica is not None and audit.changes(outcome.method):
+            call.note_change()
+        if self._metastore.listeners.end:
+            self._metastore.listeners.ended(FunctionEnd(call.info, outcome.object, failed))
+        outcome.refused = call.refused
+        outcome.ended = perf_counter()
+        seconds = outcome.ended - outcome.began
+        outcome.parts = work.parts(seconds)
+        if seconds >= self._slow.threshold:
+            self._note_slow(client, outcome, args, value, work.statements)
+        return outcome
+
+    def _run(self, handler: Handler, call: Call, args: Any) -> Any:
+        """Return a handler's value as far as the caller may see it."""
+        return handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
+
+    def _tell(self, traced: TracedCall, client: Client, outcome: Outcome) -> None:
+        """End the span of a call."""
+        outcome.trace = traced.trace
+        traced.end(client, outcome.object, outcome.result, outcome.query, outcome.parts)
+
+    def _note_slow(self, client: Client, outcome: Outcome, args: Any, value: Any, statements: int) -> None:
+        """Keep and log a call that took long."""
+        seconds = outcome.ended - outcome.began
+        slow = SlowCall(
+            began=time.time() - seconds, seconds=seconds, method=outcome.method, object=outcome.object,
+            arguments=shortened(outcome.method, args), user=client.user and client.user[:_MAX_LENGTH],
+            real_user=client.real_user and client.real_user[:_MAX_LENGTH], address=client.address, query=outcome.query,
+            outcome=outcome.result, elements=elements(value), received=outcome.received, sent=len(outcome.reply or b""),
+            statements=statements, worker=os.getpid(), **{f"{part}_seconds": took for part, took in zip(PARTS, outcome.parts, strict=True)},
+        )  # fmt: skip
+        self._counts.slow_call()
+        self._slow.add(slow)
+        self._log.warning("slow call", **asdict(slow))
+
+    def run(self, client: Client, method: str, **arguments: Any) -> Any:
+        """Run a method, or a query of `wire.browsing`, for who speaks no Thrift: all else is as in `answer`, and it is recorded.
+
+        Raises MetastoreError, and what a fault of the server raises.
+        """
+        query = browsing.QUERIES.get(method)
+        handler = query.handler if query is not None else self._methods[method]
+        args: Any = SimpleNamespace(**arguments) if query is not None else signature(method).args(**arguments)
+        traced = None if self._traces is None else self._traces.begin(method, client)
+        value: Any = None
+        failed: Exception | None = None
+
+        def step(call: Call, outcome: Outcome) -> Any:
+            nonlocal value
+            outcome.object = query.describe(args) if query is not None else signature(method).describe(args)
+            try:
+                value = self._run(handler, call, args)
+            except TException as raised:  # a refusal that the method could tell no other way, or an error of a client's making
+                cause = raised.__cause__
+                raise (cause if isinstance(cause, errors.MetastoreError) else errors.MetaError(str(raised))) from raised
+            return value
+
+        def fail(_outcome: Outcome, error: Exception) -> None:
+            nonlocal failed
+            failed = error
+
+        outcome = self._frame(client, Outcome(method, perf_counter()), args, step, fail)
+        if traced is not None:
+            self._tell(traced, client, outcome)
+        self.record(client, outcome)
+        if failed is not None:
+            raise failed
+        return value
+
+    def administers(self, client: Client) -> bool:
+        """Tell whether a client may see what concerns the server as a whole: anybody where nobody's rights are asked for."""
+        if self._metastore.authorizer is None:
+            return True
+        try:
+            return Decision(Call(self._metastore, client, "show_settings"), self._metastore.authorizer, "QUERY").is_admin
+        except errors.MetastoreError:  # who decides can not be asked
+            return False
+
+    def record(self, client: Client, outcome: Outcome) -> None:
+        """Count the call, and write its line of the audit log and that of the log, where it has them."""
+        client.calls += 1
+        client.last_method, client.last_call, client.running = outcome.method, outcome.ended, ""
+        seconds = outcome.ended - outcome.began
+        self._counts.call(outcome.method, outcome.result, seconds, outcome.parts, outcome.received, len(outcome.reply or b""))
+        request = ""
+        if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
+            result = "refused" if outcome.refused else outcome.result
+            request = self._audit.record(client, outcome.method, outcome.object, result, seconds, outcome.query)
+        if outcome.result != "ok" or outcome.method not in self._quiet or log.logs_everything():
+            self._log_call(client, outcome, seconds, request)
+
+    def _log_call(self, client: Client, outcome: Outcome, seconds: float, request: str) -> None:
+        """Write the line of the log; `request` is the id that the audit log gave the call, "" for none."""
+        more = {} if client.login is None else {"mechanism": client.mechanism, "real_user": client.real_user}
+        if outcome.query:
+            more["query"] = outcome.query
+        if outcome.trace:
+            more["trace"] = outcome.trace
+        if request:
+            more["request"] = request
+        if outcome.reason:
+            more["reason"] = outcome.reason
+        self._log.info(
+            "call", client=client.address, user=client.user, method=outcome.method[:_MAX_LENGTH],
+            object=outcome.object, ms=int(seconds * 1e6) / 1000, outcome=outcome.result, **more,
+        )  # fmt: skip
+
+    def _refuse(self, message: Message, dialect: Dialect) -> tuple[bytes | None, str]:
+        """Return the reply to what is no call of a method that has a handler, None for a oneway method, and why."""
+        method = message.name
+        if method not in self._methods:
+            oneway = method in ALL and signature(method).oneway
+            return None if oneway else self._exception(message, dialect, unknown_method(method)), "unknown method"
+        error = TApplicationException(TApplicationException.INVALID_MESSAGE_TYPE, f"Message type {message.type} is no call of {method}")
+        return self._exception(message, dialect, error), "no call"
+
+    def _arguments(self, message: Message, dialect: Dialect, called: Signature) -> Any:
+        if message.invalid_text is not None:
+            raise errors.MetaError(f"{message.invalid_text} of {message.name} is no UTF-8; send text as UTF-8")
+        old = OLD_REQUESTS.get(message.name)
+        if old is not None and old.suspected(message.body):
+            old.take(message.body, decode(message.raw, dialect.protocol, self._settings, old.args))
+        if called.request is not None and getattr(message.body, called.request) is None:
+            raise errors.MetaError(f"{message.name} needs its request: set the argument {called.request}")
+        return message.body
+
+    def _success(self, message: Message, dialect: Dialect, client: Client, called: Signature, value: Any) -> bytes | LargeReply:
+        """Encode a result. Raises TApplicationException if it is not what the method returns, and if it is nothing where a value is due."""
+        if value is None and called.returns:
+            # What Hive's clients make of an empty result, with a reason.
+            text = f"{message.name} has no value for {called.describe(message.body) or 'these arguments'}"
+            raise TApplicationException(TApplicationException.MISSING_RESULT, text)
+        if isinstance(value, LongList):
+            return self._paged(message, dialect, called, value)
+        try:
+            result: Any = called.result()
+            if value is not None:
+                if message.name in OLD_RESULTS and client.release.is_2_3:
+                    old = OLD_RESULTS[message.name]
+                    result = old.result(success=old.value(value))
+                elif called.returns:
+                    result.success = value
+                else:
+                    raise TypeError(f"{message.name} returns nothing, its handler returned {type(value).__name__}")
+            return _encode(dialect, message, TMessageType.REPLY, result)
+        except Exception as error:
+            self._log.error("result not encodable", method=message.name, client=client.address, exc_info=error)
+            raise internal_error(message.name) from error
+
+    def _paged(self, message: Message, dialect: Dialect, called: Signature, value: LongList) -> LargeReply:
+        """Read and encode the pages of a result. Raises MetastoreError, and TApplicationException where they can not be encoded."""
+        plain = Dialect(dialect.protocol, framed=False)
+
+        def encode(page: list[Any]) -> bytes:
+            result: Any = called.result()
+            result.success = value.make(page)
+            return write_message(plain, message.name, TMessageType.REPLY, message.seqid, result)
+
+        try:
+            return encoded(value, dialect.protocol, encode, framed=dialect.framed)
+        except OverflowError as error:
+            raise TApplicationException(TApplicationException.INTERNAL_ERROR, f"{message.name}: {error}") from error
+
+    def _failure(self, message: Message, dialect: Dialect, client: Client, error: Exception) -> bytes:
+        if not isinstance(error, errors.MetastoreError | TException):
+            self._log.error("call failed", method=message.name, client=client.address, exc_info=error)
+        body = failure(message.name, error, client)
+        if isinstance(body, TApplicationException):
+            return self._exception(message, dialect, body)
+        try:
+            return _encode(dialect, message, TMessageType.REPLY, body)
+        except Exception as inner:  # noqa: BLE001  # thriftpy2 raises many kinds
+            self._log.error("error not encodable", method=message.name, client=client.address, exc_info=inner)
+            return self._exception(message, dialect, internal_error(message.name))
+
+    def _exception(self, message: Message, dialect: Dialect, error: TApplicationException) -> bytes:
+        return _encode(dialect, message, TMessageType.EXCEPTION, error)

@@ -1,0 +1,128 @@
+"""Run a handler as far as the caller may: ask before it, hide what is not to be known, keep the rest out of its reply.
+
+Where a request names what the caller may not see, its handler gets a name that nothing has, and what it answers is what it answers about
+something that is missing; the name in it is put back. It never decides: see `service.authorization`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from thriftpy2.thrift import TException, TPayload
+
+from metastore import errors
+from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.rules import Late, MethodRule
+from metastore.service.authorization.decision import Decision, Want
+from metastore.service.authorizer import SEE, TABLE, Access, Authorizer, Who, owner_of
+from metastore.service.call.context import Call
+
+_MARK = "Hidden_"
+"""How names begin that stand for others: with a capital, so that it shows whether a handler has normalised it."""
+
+
+class Guard:
+    """Runs the handlers of a process for callers who may not do everything."""
+
+    def __init__(self, authorizer: Authorizer, rules: Mapping[str, MethodRule]) -> None:
+        self._authorizer = authorizer
+        self._rules = rules
+
+    def run(self, handler: Handler, call: Call, args: Any) -> Any:
+        """Return what the caller may see of a handler's value. Raises what the handler raises, and MetaException for a refusal."""
+        rule = self._rules[call.method]
+        if rule.fill is not None:
+            rule.fill(Decision(call, self._authorizer, rule.operation), args)
+        try:
+            if rule.late is not None:
+                shown, value = self._late(rule.late, call, handler, args)
+                if shown:
+                    return value
+            return self._judged(rule, Decision(call, self._authorizer, rule.operation), handler, args)
+        finally:
+            if rule.renews:
+                self._authorizer.renew()
+
+    def _late(self, table_of: Late, call: Call, handler: Handler, args: Any) -> tuple[bool, Any]:
+        """Run a handler that only reads a table; tell whether its value may be shown by what it says of the table itself."""
+        try:
+            value = handler(call, args)
+        except errors.MissingArgument:
+            raise
+        except errors.MetastoreError:
+            return False, None
+        table = table_of(args, value)
+        if table is None:
+            return False, None
+        asked = Access(SEE, TABLE, table.catName, table.dbName, table.tableName, owner=owner_of(table.owner, table.ownerType), key=table.id)
+        return self._authorizer.allowed(Who(call.client.user, tuple(call.client.groups)), (asked,))[0] is True, value
+
+    def _judged(self, rule: MethodRule, decision: Decision, handler: Handler, args: Any) -> Any:
+        wants = [want for ask in rule.asks for want in ask.find(decision.call, args)]
+        try:
+            hidden = decision.judge(wants)
+        except errors.PermissionDenied:
+            decision.call.refused = True
+            raise
+        decision.call.refused = bool(hidden)
+        names = _hide(hidden)
+        if hidden and (left := _left(rule, decision.call, args, [want for want, _, _ in hidden])):
+            raise decision.refusal(left)
+        try:
+            value = handler(decision.call, args) if rule.around is None else rule.around(decision, args, handler)
+            if rule.keep is not None:
+                value = rule.keep(decision, args, value)
+        except (errors.MetastoreError, TException) as error:
+            if names:
+                _put_back_in(error, names)
+            raise
+        return _put_back(value, names) if names else value
+
+
+def _left(rule: MethodRule, call: Call, args: Any, hidden: list[Want]) -> Want | None:
+    """Return what a request still names though it is hidden: an entry that can not hide something refuses it."""
+    still = {want[1:5] for ask in rule.asks for want in ask.find(call, args)}
+    return next((want for want in hidden if want[1:5] in still), None)
+
+
+def _hide(hidden: list[tuple[Want, bool, bool]]) -> dict[str, str]:
+    """Put other names into the request; return by each the one that it stands for as it was sent, by its lower case the normalised one."""
+    names: dict[str, str] = {}
+    for want, hides_database, hides_name in hidden:
+        database, inner = (f"{_MARK}{secrets.token_hex(8)}" if is_hidden else None for is_hidden in (hides_database, hides_name))
+        sent = want.hide(database, inner)
+        known = (want.database, want.name if want.name is not None else want.catalog)
+        for other, spelt, name in zip((database, inner), sent, known, strict=True):
+            if other is not None:
+                names[other.lower()] = name or ""
+                names[other] = names[other.lower()] if spelt is None else spelt
+    return names
+
+
+def _text(text: str, names: Mapping[str, str]) -> str:
+    for other, name in names.items():
+        text = text.replace(other, name)
+    return text
+
+
+def _put_back_in(error: Exception, names: Mapping[str, str]) -> None:
+    message = getattr(error, "message", None)
+    if isinstance(message, str):
+        error.message = _text(message, names)  # type: ignore[attr-defined]  # it has one
+        error.args = tuple(_text(each, names) if isinstance(each, str) else each for each in error.args)
+
+
+def _put_back(value: Any, names: Mapping[str, str]) -> Any:
+    """Return a value with the names that the request had."""
+    if isinstance(value, str):
+        return _text(value, names)
+    if isinstance(value, list | tuple | set):
+        return type(value)(_put_back(each, names) for each in value)
+    if isinstance(value, dict):
+        return {_put_back(key, names): _put_back(each, names) for key, each in value.items()}
+    if isinstance(value, TPayload):
+        for name, each in vars(value).items():
+            setattr(value, name, _put_back(each, names))
+    return value

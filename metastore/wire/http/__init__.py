@@ -1,0 +1,1 @@
+"""HTTP on the server's port: Thrift, probes, metrics, the console."""

@@ -1,0 +1,22 @@
+"""What a request of HTTP gets. It says nothing of how that is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from metastore.wire.messages.large_replies import LargeReply
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """What a request gets."""
+
+    status: int
+    body: bytes | LargeReply = b""
+    content_type: str = "text/plain; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def blocks(self) -> Iterable[bytes]:
+        """Return the parts of the body; of a large reply once."""
+        return self.body.blocks() if isinstance(self.body, LargeReply) else (self.body,)

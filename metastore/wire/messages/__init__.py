@@ -1,0 +1,1 @@
+"""Messages of Thrift: read, written, and large replies."""

@@ -1,0 +1,1 @@
+"""Sockets, TLS, signals and the settings of the port."""
