@@ -1,13 +1,15 @@
-"""The method table: from the name of a Thrift method to the function that answers it.
+"""Every method of the interface, by name: one entry each.
 
-Each module here holds the methods of one noun in `METHODS`; it unpacks a request struct and calls `service`.
-No rule of the catalog stands here.
+A module of a noun holds the handlers and the entries of its methods. A handler unpacks a request and calls `service`; no rule of the
+catalog stands here. Modules called `.._rules` hold what the entries say of privileges.
 """
 
 from __future__ import annotations
 
+from itertools import chain
+
 from metastore.methods.accounts import delegation_tokens, privileges
-from metastore.methods.catalog import catalogs, constraints, exchange, functions, partitions, statistics, tables, types
+from metastore.methods.catalog import catalogs, constraints, exchange, functions, partition_changes, partitions, statistics, tables, types
 from metastore.methods.engines import (
     data_connectors,
     indexes,
@@ -18,38 +20,18 @@ from metastore.methods.engines import (
     resource_plans,
     scheduled_queries,
 )
-from metastore.methods.forms.entry import Handler, merge
+from metastore.methods.forms.entry import Method, joined
 from metastore.methods.operations import fb303, legacy, notifications, server
 from metastore.methods.transactions import compactions, locks, transactions
 
-__all__ = ["METHODS", "Handler"]
+__all__ = ["METHODS", "Method"]
 
-METHODS: dict[str, Handler] = merge(
-    (
-        fb303,
-        server,
-        catalogs,
-        data_connectors,
-        tables,
-        partitions,
-        exchange,
-        statistics,
-        functions,
-        constraints,
-        locks,
-        notifications,
-        compactions,
-        privileges,
-        registry,
-        delegation_tokens,
-        procedures,
-        properties,
-        scheduled_queries,
-        measurements,
-        transactions,
-        types,
-        resource_plans,
-        indexes,
-        legacy,
-    )
-)
+_NOUNS = (
+    catalogs, tables, partitions, partition_changes, exchange, statistics, functions, constraints, types,
+    transactions, locks, compactions,
+    privileges, delegation_tokens,
+    data_connectors, indexes, measurements, procedures, properties, registry, resource_plans, scheduled_queries,
+    fb303, legacy, notifications, server,
+)  # fmt: skip
+
+METHODS: dict[str, Method] = joined(chain.from_iterable(noun.METHODS for noun in _NOUNS))

@@ -2,10 +2,6 @@
 
 import sys
 
-from metastore.methods import METHODS
-from metastore.methods.documents import RULES
-from metastore.methods.documents import document as privileges
-from metastore.methods.forms.entry import document as methods
-from metastore.methods.operations.legacy import ANSWERS
+from metastore.methods.documents import methods, privileges
 
-sys.stdout.write({"methods": lambda: methods(METHODS, ANSWERS), "privileges": lambda: privileges(RULES)}[sys.argv[1]]())
+sys.stdout.write({"methods": methods, "privileges": privileges}[sys.argv[1]]())

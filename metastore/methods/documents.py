@@ -1,44 +1,33 @@
-"""Join the entries of all methods, and write them as docs/privileges.md. It never asks anybody."""
+"""Write docs/methods.md and docs/privileges.md out of the entries of the methods."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from metastore.methods import METHODS
-from metastore.methods.accounts import privilege_rules as server
-from metastore.methods.catalog import partition_rules as partitions
-from metastore.methods.catalog import table_rules as objects
-from metastore.methods.engines import constraints_rules as constraints
-from metastore.methods.engines import engine_rules as engine
-from metastore.methods.engines import functions_rules as functions
-from metastore.methods.engines import registry_rules as registry
-from metastore.methods.forms.entry import ALL
-from metastore.methods.forms.rules import ADMIN, OPEN, MethodRule
-from metastore.methods.transactions import transaction_rules as transactions
-
-WITHOUT_HANDLER = ALL - METHODS.keys()
-"""Methods that this server does not answer to anybody; whoever writes a handler gives it an entry."""
+from metastore.methods.forms.rules import OPEN
 
 
-def join() -> dict[str, MethodRule]:
-    """Return the entries of all methods. Raises ValueError for one that is there twice, missing, or no method."""
-    rules: dict[str, MethodRule] = dict.fromkeys(WITHOUT_HANDLER, ADMIN)
-    for module in (objects, functions, constraints, partitions, registry, transactions, engine, server):
-        for name, rule in module.ENTRIES.items():
-            if name in rules:
-                raise ValueError(f"{module.__name__}: method {name} has an entry already; keep one")
-            rules[name] = rule
-    if missing := sorted(ALL - rules.keys()):
-        raise ValueError(f"these methods have no entry that says who may call them: {', '.join(missing)}")
-    if unknown := sorted(rules.keys() - ALL):
-        raise ValueError(f"the interface has no methods {', '.join(unknown)}; correct the names")
-    return rules
+def methods() -> str:
+    """Return the text of docs/methods.md."""
+    lines = [
+        "# Methods",
+        "",
+        "Every method of the interface, and whether it reads or changes something. Calls that change something have a line in the",
+        "[audit log](audit.md). A [replica](databases.md#read-from-a-replica), where there is one, may answer the methods that are marked.",
+        "Generated: `python -m metastore.methods methods > docs/methods.md`.",
+        "",
+        f"{len(METHODS)} methods.",
+        "",
+        "| method | | replica | |",
+        "|---|---|---|---|",
+    ]
+    for name in sorted(METHODS, key=str.lower):
+        each = METHODS[name]
+        dead = f"a dead feature: {each.dead}" if each.dead else ""
+        lines.append(f"| `{name}` | {'changes' if each.changes else 'reads'} | {'yes' if each.replica else ''} | {dead} |")
+    return "\n".join(lines) + "\n"
 
 
-RULES: Mapping[str, MethodRule] = join()
-
-
-def document(rules: Mapping[str, MethodRule]) -> str:
+def privileges() -> str:
     """Return the text of docs/privileges.md."""
     lines = [
         "# Privileges by method",
@@ -51,8 +40,8 @@ def document(rules: Mapping[str, MethodRule]) -> str:
         "| method | asks for | shows |",
         "|---|---|---|",
     ]
-    for name in sorted(rules, key=str.lower):
-        rule = rules[name]
+    for name in sorted(METHODS, key=str.lower):
+        rule = METHODS[name].rule
         asks = "; ".join(ask.text for ask in rule.asks) or ("nothing" if rule is OPEN or rule.shows else "")
-        lines.append(f"| `{name}` | {asks}{' (no handler)' if name in WITHOUT_HANDLER else ''} | {rule.shows} |")
+        lines.append(f"| `{name}` | {asks} | {rule.shows} |")
     return "\n".join(lines) + "\n"

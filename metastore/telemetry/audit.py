@@ -18,20 +18,8 @@ import orjson
 from metastore import log
 from metastore.service.call.context import Client
 
-READING = (
-    "get", "show_", "list_", "fetch_", "partition_name_", "is", "find_columns_", "translate_", "validate_", "alive", "flush", "heartbeat",
-    "check_lock", "set_ugi", "setMetaConf", "shutdown", "reinitialize",
-)  # fmt: skip
-"""How names of methods begin that change nothing, or nothing but a time or what holds for the connection."""
-CHANGING = frozenset({"get_delegation_token", "get_lock_materialization_rebuild"})
-"""Methods that are called as if they only read."""
 LONGEST = 300
 """Characters of one value; values come from clients, and a line is one write."""
-
-
-def changes(method: str) -> bool:
-    """Tell whether a method changes something."""
-    return method in CHANGING or not method.startswith(READING)
 
 
 class Audit:

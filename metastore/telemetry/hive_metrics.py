@@ -16,23 +16,17 @@ from itertools import accumulate
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
+from metastore.methods import METHODS
 from metastore.service.operations.observations import Observation
 from metastore.telemetry.counts import SECONDS
 from metastore.telemetry.telemetry import Telemetry
 
 PERCENTILES = (50, 75, 95, 98, 99)
 _OBJECTS = {"databases": "dbs", "tables": "tables", "partitions": "partitions"}
-_MAKING = {
-    "create_total_count_dbs": ("create_database", "create_database_req"),
-    "create_total_count_tables": (
-        "create_table",
-        "create_table_with_environment_context",
-        "create_table_with_constraints",
-        "create_table_req",
-    ),
-    "delete_total_count_dbs": ("drop_database", "drop_database_req"),
-    "delete_total_count_tables": ("drop_table", "drop_table_with_environment_context", "drop_table_req"),
+_COUNTERS = {
+    name: [each.name for each in METHODS.values() if each.metric == name] for name in {each.metric for each in METHODS.values()} - {""}
 }
+"""By counter of Hive's, the methods that count in it."""
 _AGES = {
     "initiated": "compaction_oldest_enqueue_age_in_sec",
     "working": "compaction_oldest_working_age_in_sec",
@@ -80,7 +74,7 @@ class HiveMetrics:
             yield GaugeMetricFamily(f"active_calls_{method}", f"Calls of {method} that run.", value=number)
         for name in ("open_connections", "hive_metastore_open_connections"):
             yield GaugeMetricFamily(name, "Open connections.", value=sum(counts.connections().values()))
-        for name, methods in _MAKING.items():
+        for name, methods in sorted(_COUNTERS.items()):
             yield CounterMetricFamily(name, "Calls of it that succeeded.", value=sum(well[method] for method in methods))
         figures = counts.figures()
         for name, done in (("create", "added"), ("delete", "dropped")):

@@ -22,7 +22,7 @@ from metastore.client_login.token import Token as TokenLogin
 from metastore.config import Config
 from metastore.errors import MetastoreError
 from metastore.listeners.registry import Listeners
-from metastore.methods.operations import fb303
+from metastore.methods import METHODS
 from metastore.rules.accounts.delegation_tokens import DelegationToken, Identifier, read_identifier, read_token
 from metastore.service.accounts.delegation_tokens import ValidToken
 from metastore.service.call.context import Metastore
@@ -166,7 +166,7 @@ class _Server:
 @cache
 def _http() -> tuple[Dispatcher, Authenticator, Pages, WireSettings]:
     server, settings, telemetry = cast(Metastore, _Server()), WireSettings(max_message_size=LARGEST), Telemetry()
-    return Dispatcher(server, fb303.METHODS, settings, telemetry), Authenticator(server), Pages(server, telemetry, lambda: False), settings
+    return Dispatcher(server, METHODS, settings, telemetry), Authenticator(server), Pages(server, telemetry, lambda: False), settings
 
 
 def http(data: bytes) -> None:

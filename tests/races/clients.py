@@ -95,7 +95,7 @@ class Within:
             for field, value in zip(arguments.thrift_spec.values(), args, strict=False):
                 setattr(arguments, field[1], value)
             try:
-                return in_structs(method, METHODS[method](Call(self._metastore, self._client, method), arguments))
+                return in_structs(method, METHODS[method].handler(Call(self._metastore, self._client, method), arguments))
             except MetastoreError as error:
                 reply = failure(method, error, self._client)
                 if isinstance(reply, TApplicationException):

@@ -260,7 +260,7 @@ def answer(call: Call, method: str, **fields: object) -> Any:
     arguments = getattr(service, f"{method}_args")()
     (spec,) = arguments.thrift_spec.values()
     setattr(arguments, spec[1], spec[2](**fields))
-    return in_structs(method, METHODS[method](call, arguments))
+    return in_structs(method, METHODS[method].handler(call, arguments))
 
 
 def test_a_table_is_exact_for_queries_that_see_its_last_write(call: Call) -> None:

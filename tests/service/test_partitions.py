@@ -287,7 +287,7 @@ def test_a_value_that_is_null_is_listed_once_however_it_was_spelled(call: Call) 
     rows = partitions.get_partition_values(call, name, [ds, hr], None, distinct=False, ascending=False, limit=1)
     assert rows == [["a", "__HIVE_DEFAULT_PARTITION__"]]
     request = SimpleNamespace(request=PartitionValuesRequest("default", "t", [hr], maxParts=0))
-    assert [each.row for each in METHODS["get_partition_values"](call, request).partitionValues] == [
+    assert [each.row for each in METHODS["get_partition_values"].handler(call, request).partitionValues] == [
         ["1"],
         ["2"],
         ["__HIVE_DEFAULT_PARTITION__"],

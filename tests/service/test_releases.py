@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from metastore.errors import InvalidObject, InvalidOperation
+from metastore.methods import METHODS
 from metastore.service.call.context import Call
-from metastore.service.call.releases import ReleaseTraces, tells_release
+from metastore.service.call.releases import ReleaseTraces, Sign
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import get_table
 from tests.support.catalog import make_database, make_table
@@ -27,8 +28,8 @@ CALLS = {
 def test_the_calls_tell_the_release(client: str, is_2_3: bool, is_3: bool) -> None:
     release = ReleaseTraces()
     for method, arguments in CALLS[client]:
-        if tells_release(method):
-            release.note(method, arguments)
+        if (sign := METHODS[method].sign) is not None:
+            release.note(sign, arguments)
     assert (release.is_2_3, release.is_3) == (is_2_3, is_3)
 
 
@@ -36,12 +37,12 @@ def test_hive_3_is_refused_special_characters(call: Call) -> None:
     table = make_table(call, "t")
     renamed = get_table(call, table)
     renamed.tableName = "a-b"
-    call.client.release.note("get_database", ("@hive#default",))
+    call.client.release.note(Sign.MARKS_CATALOG, ("@hive#default",))
     with pytest.raises(InvalidObject, match="a-b is not a valid database name"):
         make_database(call, "a-b")
     with pytest.raises(InvalidObject, match="a-b is not a valid object name"):
         make_table(call, "a-b")
     with pytest.raises(InvalidOperation, match="a-b is not a valid object name"):
         alter_table(call, table, renamed)
-    call.client.release.note("get_database_req", ())
+    call.client.release.note(Sign.SINCE_4, ())
     make_table(call, "a-b")

@@ -67,12 +67,13 @@ def answer(call: Call, method: str, **request: Any) -> Any:
     args = getattr(service, f"{method}_args")
     fields = list(args.thrift_spec.values())
     given = args(**{fields[0][1]: fields[0][2](**request)}) if len(fields) == 1 else args(**request)
-    return in_structs(method, METHODS[method](call, given))
+    return in_structs(method, METHODS[method].handler(call, given))
 
 
 def of_release(call: Call, release: str) -> Call:
     for method, arguments in RELEASES[release]:
-        call.client.release.note(method, arguments)
+        if (sign := METHODS[method].sign) is not None:
+            call.client.release.note(sign, arguments)
     return call
 
 

@@ -20,6 +20,7 @@ from metastore.service.call.context import Call, Metastore
 from metastore.store.core.database import Database
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.sockets.settings import WireSettings
+from tests.support.methods import entries
 
 
 class Ends(EndFunctionListener):
@@ -82,8 +83,7 @@ def _wait(call: Call, _args: Any) -> list[str]:
     return ["waited"]
 
 
-HANDLERS: dict[str, Handler] = {
-    **fb303.METHODS,
+HANDLERS = {each.name: each for each in fb303.METHODS} | entries({
     "get_table": _get_table,
     "get_table_req": lambda _call, _args: idl.GetTableResult(table=idl.Table()),
     "create_table": _keep,
@@ -101,7 +101,7 @@ HANDLERS: dict[str, Handler] = {
     "get_config_value": _raise(errors.NoSuchObject("undeclared there")),
     "get_metastore_db_uuid": _raise(errors.NoSuchObject("undeclared there")),
     "heartbeat": _raise(errors.InvalidInput("undeclared, and no MetaException either")),
-}
+})  # fmt: skip
 
 
 @pytest.fixture

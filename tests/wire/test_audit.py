@@ -14,13 +14,13 @@ from thriftpy2.thrift import TException
 
 from metastore import idl
 from metastore.client import connect
-from metastore.methods import METHODS
 from metastore.service.call.context import Call, Client, Metastore
 from metastore.service.call.identity import Login
-from metastore.telemetry.audit import Audit, changes
+from metastore.telemetry.audit import Audit
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.messages.protocol import Dialect, write_message
 from metastore.wire.sockets.settings import WireSettings
+from tests.support.methods import entries
 from tests.support.servers import serving
 from tests.wire.conftest import Stub
 from tests.wire.test_calls import wait_until
@@ -66,7 +66,7 @@ def test_a_change_is_told_whose_client_has_gone_meanwhile(stub: Stub, tmp_path: 
         stub.release.wait(30)
 
     message = write_message(Dialect("binary", framed=False), "drop_database", 1, 1, idl.service.drop_database_args(name="shop"))
-    with ServerThread(WireSettings(port=0, audit_log=str(file)), cast(Metastore, stub), {"drop_database": drop}) as server:
+    with ServerThread(WireSettings(port=0, audit_log=str(file)), cast(Metastore, stub), entries({"drop_database": drop})) as server:
         with socket.create_connection((server.host, server.port), 10) as sock:
             sock.sendall(head.format(len(message)).encode() + message)
             assert stub.entered.wait(30)
@@ -132,15 +132,3 @@ def test_a_file_that_can_not_be_written_stops_the_start(tmp_path: Path) -> None:
 
 def test_a_full_disk_fails_no_call() -> None:
     Audit("/dev/full", "json").record(Client("a:1"), "drop_table", "d.t", "ok", 0)
-
-
-@pytest.mark.parametrize("method", sorted(METHODS))
-def test_names_of_methods_tell_whether_they_change_something(method: str) -> None:
-    words = "create alter drop add append rename truncate update delete grant revoke commit abort seed"
-    assert changes(method) or not method.lower().startswith(tuple(words.split()))
-
-
-def test_what_reads_by_its_name_alone_is_told_too() -> None:
-    assert changes("get_delegation_token")
-    assert changes("get_lock_materialization_rebuild")
-    assert not changes("get_table")

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from metastore.methods.forms.entry import ALL
 from metastore.methods.forms.rules import ADMIN, OPEN
-from metastore.methods.operations.queries import QUERIES, RULES
-from metastore.telemetry.audit import changes
+from metastore.methods.operations.queries import QUERIES
 
 
 def test_no_query_takes_the_name_of_a_method() -> None:
     assert QUERIES.keys() & ALL == set()
 
 
-def test_queries_read_and_are_not_audited_as_changes() -> None:
-    assert [name for name in QUERIES if changes(name)] == []
+def test_queries_read() -> None:
+    assert [name for name, query in QUERIES.items() if query.changes] == []
 
 
 def test_every_query_says_who_sees_what() -> None:
     """Those that are open to everybody tell counts that /metrics tells too, and of locks their ids, which everybody sees, and times."""
-    assert {name for name, rule in RULES.items() if rule is OPEN} == {"show_state", "show_waits"}
-    assert {name for name, rule in RULES.items() if rule is ADMIN} == {"show_clients", "show_jobs", "show_settings", "show_slow_calls"}
-    assert [name for name, rule in RULES.items() if rule not in (OPEN, ADMIN) and not (rule.asks or rule.keep or rule.around)] == []
+    assert {name for name, query in QUERIES.items() if query.rule is OPEN} == {"show_state", "show_waits"}
+    for_admins = {name for name, query in QUERIES.items() if query.rule is ADMIN}
+    assert for_admins == {
+        "show_clients",
+        "show_jobs",
+        "show_settings",
+        "show_slow_calls",
+    }
+    assert [
+        name
+        for name, query in QUERIES.items()
+        if query.rule not in (OPEN, ADMIN) and not (query.rule.asks or query.rule.keep or query.rule.around)
+    ] == []

@@ -15,6 +15,7 @@ from metastore.telemetry.telemetry import Telemetry
 from metastore.wire.calls.dispatch import Dispatcher
 from metastore.wire.messages.protocol import Dialect, Message
 from metastore.wire.sockets.settings import WireSettings
+from tests.support.methods import entries
 from tests.wire.conftest import Stub
 
 
@@ -26,12 +27,12 @@ def _told_so(_call: Call, _args: Any) -> None:
     raise TApplicationException(0, "no other way") from errors.PermissionDenied("you may not")
 
 
-HANDLERS = {
+HANDLERS = entries({
     "drop_database": lambda _call, _args: None,
     "get_database": lambda _call, _args: idl.Database(name="d"),
     "drop_table": _missing,
     "drop_type": _told_so,
-}
+})  # fmt: skip
 
 
 def call(dispatcher: Dispatcher, client: Client, method: str, way: str) -> None:

@@ -1,36 +1,64 @@
+"""Every method has one entry, and what the server knows of methods comes out of the entries."""
+
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from metastore.methods import METHODS
-from metastore.methods.forms.entry import ALL, document, merge
-from metastore.methods.operations.legacy import ANSWERS
+from metastore.methods.documents import methods
+from metastore.methods.forms.entry import ALL, joined, reads
+from metastore.methods.forms.rules import OPEN
+from metastore.methods.interface.signatures import signature
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "methods.md"
-
-
-def module(name: str, *methods: str) -> ModuleType:
-    made = ModuleType(name)
-    made.METHODS = dict.fromkeys(methods, lambda _call, _args: None)  # type: ignore[attr-defined]
-    return made
+CHANGING = tuple("create alter drop add append rename truncate update delete grant revoke commit abort seed mark set exchange".split())  # noqa: SIM905
+"""How names of methods begin that change something."""
+FOR_THE_CONNECTION = {"set_ugi", "setMetaConf"}
 
 
 def test_the_interface_has_305_methods() -> None:
     assert len(ALL) == 305
 
 
+def test_every_method_has_one_whole_entry() -> None:
+    assert METHODS.keys() == ALL
+    wrong = []
+    for name, entry in METHODS.items():
+        if name.lower().startswith(CHANGING) and not entry.changes and name not in FOR_THE_CONNECTION:
+            wrong.append(f"{name} reads, by its entry")
+        if entry.replica and (entry.changes or signature(name).oneway):
+            wrong.append(f"{name} changes something, and a replica may answer it")
+        if entry.dead and entry.changes:
+            wrong.append(f"{name} is of a dead feature and changes something")
+        if entry.changes and entry.rule is OPEN:
+            wrong.append(f"{name} changes something, and anybody may call it")
+    assert not wrong
+
+
+def test_methods_that_change_something_though_their_names_read() -> None:
+    assert {name for name, entry in METHODS.items() if entry.changes and name.startswith(("get", "show", "list"))} == {
+        "get_delegation_token",
+        "get_lock_materialization_rebuild",
+    }
+
+
 def test_the_document_is_current() -> None:
-    assert DOCUMENT.read_text() == document(METHODS, ANSWERS), "run `python -m metastore.methods methods > docs/methods.md`"
+    assert DOCUMENT.read_text() == methods(), "run `python -m metastore.methods methods > docs/methods.md`"
 
 
-def test_a_method_in_two_modules_is_an_error() -> None:
-    with pytest.raises(ValueError, match="b: method get_table is in another module"):
-        merge([module("a", "get_table"), module("b", "get_table")])
+def test_two_entries_of_a_method_are_an_error() -> None:
+    entry = reads("get_table", lambda _call, _args: None, OPEN)
+    with pytest.raises(ValueError, match="method get_table has two entries; keep one"):
+        joined([entry, entry])
 
 
 def test_a_method_that_the_interface_lacks_is_an_error() -> None:
-    with pytest.raises(ValueError, match="a: the interface has no method get_tabel"):
-        merge([module("a", "get_tabel")])
+    with pytest.raises(ValueError, match="the interface has no method get_tabel; correct the name"):
+        joined([reads("get_tabel", lambda _call, _args: None, OPEN)])
+
+
+def test_a_method_without_entry_is_an_error() -> None:
+    with pytest.raises(ValueError, match="these methods have no entry: get_table; write one for each"):
+        joined(entry for entry in METHODS.values() if entry.name != "get_table")

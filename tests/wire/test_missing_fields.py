@@ -20,7 +20,6 @@ from metastore.listeners import EndFunctionListener, Listeners
 from metastore.listeners.events import FunctionEnd
 from metastore.methods import METHODS
 from metastore.methods.interface.signatures import signature
-from metastore.methods.interface.variants import OLD_REQUESTS
 from metastore.service.call.context import Client, Metastore
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core import migrate
@@ -124,7 +123,7 @@ def test_every_missing_field_is_told_in_words(metastore: Metastore, method: str)
     empty = write_message(BINARY, method, TMessageType.REPLY, 1, signature(method).result())
     for what, args in arguments(method):
         ends.error = None
-        raw = write_message(BINARY, method, TMessageType.CALL, 1, args) if method in OLD_REQUESTS else b""
+        raw = write_message(BINARY, method, TMessageType.CALL, 1, args) if METHODS[method].old_request is not None else b""
         message = Message(method, TMessageType.CALL, 1, args, raw)
         with capture_logs():
             outcome = dispatcher.answer(message, Client("127.0.0.1:1", user="alice"), BINARY)

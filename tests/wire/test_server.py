@@ -34,8 +34,9 @@ import ctypes, os, sys, threading, time
 from types import SimpleNamespace
 from typing import cast
 from metastore import log
-from metastore.wire.server import Supervisor
-from metastore.wire.settings import WireSettings
+from metastore.wire.connection.server import Supervisor
+from metastore.wire.sockets.settings import WireSettings
+from tests.support.methods import entries
 from tests.wire.conftest import HANDLERS, Stub
 
 log.configure("warning")
@@ -65,7 +66,7 @@ if "full" in sys.argv:
 Supervisor_ = Supervisor(
     WireSettings(port=0, workers=2, drain_timeout=10.0, watchdog_timeout=1.5),
     make,
-    methods={**HANDLERS, "getName": wait, "getCpuProfile": hold},
+    methods={**HANDLERS, **entries({"getName": wait, "getCpuProfile": hold})},
     ready=lambda host, port: print("ready", port, flush=True),
     on_worker_death=lambda pid: print("dead", pid, flush=True),
 )

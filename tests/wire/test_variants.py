@@ -9,7 +9,7 @@ from thriftpy2.thrift import TPayload, TType
 
 from metastore import idl
 from metastore.client import connect
-from metastore.methods.interface.variants import OLD_REQUESTS
+from metastore.methods.interface.variants import EVENT_OF_2_3, PARTITIONS_OF_2_3
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.messages.protocol import Dialect, read_message, write_message
 from metastore.wire.sockets.settings import WireSettings
@@ -31,7 +31,7 @@ def dialect(request: pytest.FixtureRequest) -> Dialect:
 
 
 def test_dynamic_partitions_of_2_3_are_understood(server: ServerThread, stub: Stub, dialect: Dialect) -> None:
-    args = OLD_REQUESTS["add_dynamic_partitions"].args
+    args = PARTITIONS_OF_2_3.args
     request = args.thrift_spec[1][2](txnid=4, dbname="d", tablename="t", partitionnames=["a=1"], operationType=2)
     send_old(server, dialect, "add_dynamic_partitions", args(rqst=request))
     assert stub.seen[0].rqst == idl.AddDynamicPartitions(txnid=4, dbname="d", tablename="t", partitionnames=["a=1"], operationType=2)
@@ -45,7 +45,7 @@ def test_dynamic_partitions_of_later_clients_are_not_taken_for_old_ones(server: 
 
 
 def test_inserted_files_of_2_3_are_not_taken_for_their_checksums(server: ServerThread, stub: Stub, dialect: Dialect) -> None:
-    args = OLD_REQUESTS["fire_listener_event"].args
+    args = EVENT_OF_2_3.args
     event = args.thrift_spec[1][2]
     data = event.thrift_spec[2][2]
     insert = data.thrift_spec[1][2](filesAdded=["f"], filesAddedChecksum=["c"])

@@ -12,7 +12,9 @@ from metastore.idl import (
     GrantRevokeRoleResponse,
     GrantRevokeType,
 )
-from metastore.methods.forms.entry import Handler
+from metastore.methods.accounts import privilege_rules as rules
+from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.rules import CREATE, MethodRule, found_by, needs, on_server
 from metastore.service.accounts import roles
 from metastore.service.call.context import Call
 from metastore.service.catalog import privileges
@@ -99,20 +101,56 @@ def _refresh_privileges(call: Call, args: Any) -> GrantRevokePrivilegeResponse:
     return GrantRevokePrivilegeResponse(success=True)
 
 
-METHODS: dict[str, Handler] = {
-    "create_role": _create_role,
-    "drop_role": _drop_role,
-    "get_role_names": lambda call, args: roles.get_role_names(call),
-    "list_roles": lambda call, args: roles.list_roles(call, args.principal_name, args.principal_type),
-    "grant_role": _grant_role,
-    "revoke_role": _revoke_role,
-    "grant_revoke_role": _grant_revoke_role,
-    "get_principals_in_role": _get_principals_in_role,
-    "get_role_grants_for_principal": _get_role_grants_for_principal,
-    "grant_privileges": _grant_privileges,
-    "revoke_privileges": _revoke_privileges,
-    "grant_revoke_privileges": _grant_revoke_privileges,
-    "refresh_privileges": _refresh_privileges,
-    "list_privileges": lambda call, args: privileges.list_privileges(call, args.principal_name, args.principal_type, args.hiveObject),
-    "get_privilege_set": lambda call, args: privileges.get_privilege_set(call, args.hiveObject, args.user_name, args.group_names),
-}
+METHODS = (
+    changes("create_role", _create_role, needs(on_server(CREATE), operation="CREATEROLE", renews=True)),
+    changes("drop_role", _drop_role, needs(on_server(), operation="DROPROLE", renews=True)),
+    reads(
+        "get_role_names",
+        lambda call, args: roles.get_role_names(call),
+        MethodRule(keep=rules.kept_role_names, shows="roles that the caller holds"),
+    ),
+    reads(
+        "list_roles",
+        lambda call, args: roles.list_roles(call, args.principal_name, args.principal_type),
+        MethodRule(keep=rules.kept_roles, shows=rules.OF_PRINCIPAL),
+    ),
+    changes("grant_role", _grant_role, needs(rules.gives_role("role_name"), **rules.role_granted_as())),
+    changes("revoke_role", _revoke_role, needs(rules.gives_role("role_name"), operation="REVOKE_ROLE", renews=True)),
+    changes("grant_revoke_role", _grant_revoke_role, needs(rules.gives_role("request.roleName"), **rules.role_granted_as("request"))),
+    reads("get_principals_in_role", _get_principals_in_role, needs(rules.gives_role("request.roleName"), operation="SHOW_ROLE_PRINCIPALS")),
+    reads(
+        "get_role_grants_for_principal", _get_role_grants_for_principal, MethodRule(keep=rules.kept_role_grants, shows=rules.OF_PRINCIPAL)
+    ),
+    changes(
+        "grant_privileges",
+        _grant_privileges,
+        needs(
+            found_by("ownership, or the privilege with the option to grant it", rules.grants("privileges")),
+            **rules.granted_as("privileges"),
+        ),
+    ),
+    changes(
+        "revoke_privileges",
+        _revoke_privileges,
+        needs(found_by("ownership of the object", rules.revokes("privileges")), operation="REVOKE_PRIVILEGE", renews=True),
+    ),
+    changes(
+        "grant_revoke_privileges",
+        _grant_revoke_privileges,
+        needs(
+            found_by("to grant: ownership, or the privilege with the option to grant it; to revoke: ownership", rules.grant_or_revoke),
+            **rules.granted_as("request.privileges"),
+        ),
+    ),
+    changes("refresh_privileges", _refresh_privileges, needs(on_server(), operation="GRANT_PRIVILEGE", renews=True)),
+    reads(
+        "list_privileges",
+        lambda call, args: privileges.list_privileges(call, args.principal_name, args.principal_type, args.hiveObject),
+        MethodRule(keep=rules.kept_privileges, shows=f"{rules.OF_PRINCIPAL}, and what anybody holds on an object of the caller's"),
+    ),
+    reads(
+        "get_privilege_set",
+        lambda call, args: privileges.get_privilege_set(call, args.hiveObject, args.user_name, args.group_names),
+        needs(found_by("any privilege on the object, the role `admin` for another user", rules.privilege_set)),
+    ),
+)

@@ -13,8 +13,10 @@ from metastore.idl import (
     PrimaryKeysResponse,
     UniqueConstraintsResponse,
 )
+from metastore.methods.catalog import constraint_rules as rules
 from metastore.methods.forms import unpack
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.rules import ALTER, SEE, Handler, needs, on_table
 from metastore.methods.forms.undeclared import undeclared
 from metastore.rules.names import normalize
 from metastore.service.call.context import Call
@@ -56,19 +58,78 @@ def _drop(call: Call, args: Any) -> None:
     constraints.drop(call, unpack.table(call, request.dbname, request.tablename, request.catName), request.constraintname)
 
 
-METHODS: dict[str, Handler] = {
-    "add_primary_key": _add("primaryKeyCols"),
-    "add_foreign_key": _add("foreignKeyCols"),
-    "add_unique_constraint": _add("uniqueConstraintCols"),
-    "add_not_null_constraint": _add("notNullConstraintCols"),
-    "add_default_constraint": _add("defaultConstraintCols"),
-    "add_check_constraint": _add("checkConstraintCols"),
-    "drop_constraint": undeclared(_drop),
-    "get_primary_keys": _get(constraints.PRIMARY, PrimaryKeysResponse, "primaryKeys"),
-    "get_foreign_keys": _get_foreign_keys,
-    "get_unique_constraints": _get(constraints.UNIQUE, UniqueConstraintsResponse, "uniqueConstraints"),
-    "get_not_null_constraints": _get(constraints.NOT_NULL, NotNullConstraintsResponse, "notNullConstraints"),
-    "get_default_constraints": _get(constraints.DEFAULT, DefaultConstraintsResponse, "defaultConstraints"),
-    "get_check_constraints": _get(constraints.CHECK, CheckConstraintsResponse, "checkConstraints"),
-    "get_all_table_constraints": _get_all,
-}
+METHODS = (
+    changes("add_primary_key", _add("primaryKeyCols"), needs(rules.constrained("primaryKeyCols"), operation="ALTERTABLE_ADDCONSTRAINT")),
+    changes(
+        "add_foreign_key",
+        _add("foreignKeyCols"),
+        needs(rules.constrained("foreignKeyCols", foreign=True), operation="ALTERTABLE_ADDCONSTRAINT"),
+    ),
+    changes(
+        "add_unique_constraint",
+        _add("uniqueConstraintCols"),
+        needs(rules.constrained("uniqueConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
+    ),
+    changes(
+        "add_not_null_constraint",
+        _add("notNullConstraintCols"),
+        needs(rules.constrained("notNullConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
+    ),
+    changes(
+        "add_default_constraint",
+        _add("defaultConstraintCols"),
+        needs(rules.constrained("defaultConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
+    ),
+    changes(
+        "add_check_constraint",
+        _add("checkConstraintCols"),
+        needs(rules.constrained("checkConstraintCols"), operation="ALTERTABLE_ADDCONSTRAINT"),
+    ),
+    changes(
+        "drop_constraint",
+        undeclared(_drop),
+        needs(on_table(ALTER, "req.dbname", "req.tablename", "req.catName"), operation="ALTERTABLE_DROPCONSTRAINT"),
+    ),
+    reads("get_primary_keys", _get(constraints.PRIMARY, PrimaryKeysResponse, "primaryKeys"), rules.SEES_CONSTRAINTS, replica=True),
+    reads(
+        "get_foreign_keys",
+        _get_foreign_keys,
+        needs(
+            on_table(SEE, "request.parent_db_name", "request.parent_tbl_name", "request.catName"),
+            on_table(SEE, "request.foreign_db_name", "request.foreign_tbl_name", "request.catName"),
+            operation="DESCTABLE",
+            keep=rules.kept_foreign_keys,
+            shows="keys between tables that are both shown",
+        ),
+        replica=True,
+    ),
+    reads(
+        "get_unique_constraints",
+        _get(constraints.UNIQUE, UniqueConstraintsResponse, "uniqueConstraints"),
+        rules.SEES_CONSTRAINTS,
+        replica=True,
+    ),
+    reads(
+        "get_not_null_constraints",
+        _get(constraints.NOT_NULL, NotNullConstraintsResponse, "notNullConstraints"),
+        rules.SEES_CONSTRAINTS,
+        replica=True,
+    ),
+    reads(
+        "get_default_constraints",
+        _get(constraints.DEFAULT, DefaultConstraintsResponse, "defaultConstraints"),
+        rules.SEES_CONSTRAINTS,
+        replica=True,
+    ),
+    reads(
+        "get_check_constraints", _get(constraints.CHECK, CheckConstraintsResponse, "checkConstraints"), rules.SEES_CONSTRAINTS, replica=True
+    ),
+    reads(
+        "get_all_table_constraints",
+        _get_all,
+        needs(
+            on_table(SEE, "request.dbName", "request.tblName", "request.catName"), operation="DESCTABLE", keep=rules.kept_all_constraints
+        ),
+        replica=True,
+    ),
+)

@@ -6,8 +6,9 @@ from typing import Any
 
 from metastore.errors import MetaError
 from metastore.idl import Partition
+from metastore.methods.catalog import partition_rules as rules
 from metastore.methods.forms import unpack
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.entry import changes
 from metastore.service.call.context import Call
 from metastore.service.catalog.exchange import exchange_partitions
 
@@ -26,4 +27,7 @@ def _exchange_one(call: Call, args: Any) -> Partition:
     return Partition()
 
 
-METHODS: dict[str, Handler] = {"exchange_partition": _exchange_one, "exchange_partitions": _exchange}
+METHODS = (
+    changes("exchange_partition", _exchange_one, rules.EXCHANGE),
+    changes("exchange_partitions", _exchange, rules.EXCHANGE),
+)

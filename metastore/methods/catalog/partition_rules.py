@@ -10,8 +10,6 @@ from metastore.errors import MissingArgument
 from metastore.methods.catalog.partition_specs import members
 from metastore.methods.forms.rules import (
     ADDS,
-    ALTER,
-    OPEN,
     READ,
     REMOVES,
     SEE,
@@ -19,14 +17,13 @@ from metastore.methods.forms.rules import (
     WRITES,
     Ask,
     Decision,
-    MethodRule,
     Want,
     found_by,
     get,
     hiding,
     named,
     needs,
-    table,
+    on_table,
 )
 from metastore.service.authorization import default_places
 from metastore.service.authorization.decision import Hide, Sent
@@ -48,7 +45,7 @@ def _without_location(call: Call, name: TableName, parts: Iterable[Any]) -> Call
     return partial(default_places.of_partitions, call, name, values) if values else tuple
 
 
-def _renamed(call: Call, name: TableName, parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
+def renamed(call: Call, name: TableName, parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
     """Return what tells where a partition lies under its new values."""
     part = next(iter(parts), None)
     return tuple if part is None else partial(default_places.of_new_values, call, name, part.values)
@@ -58,11 +55,11 @@ Placed = Callable[[Call, TableName, Iterable[Any]], Callable[[], Sequence[str]]]
 """From the partitions of a table that a call names, what tells where the call puts those without a location."""
 
 
-def _stays(_call: Call, _name: TableName, _parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
+def stays(_call: Call, _name: TableName, _parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
     return tuple
 
 
-def _into(
+def changes_partitions(
     database: str, name: str, catalog: str | None, members: Members, privileges: tuple[str, ...] = ADDS, placed: Placed = _without_location
 ) -> Ask:
     """Want to add or change partitions of the table that fields name."""
@@ -93,7 +90,7 @@ def _hiding_all(args: Any, database: str | None, name: str | None, parts: Iterab
     return hide
 
 
-def _of(members: Members, inner: Members | None = None) -> Ask:
+def adds_partitions(members: Members, inner: Members | None = None) -> Ask:
     """Want to add partitions, or specs of such, that name their tables themselves."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
@@ -111,9 +108,9 @@ def _of(members: Members, inner: Members | None = None) -> Ask:
     return Ask("INSERT or ALTER on the table, and the right to locations outside of it", find)
 
 
-def _appends(name: str, values: str | None, database: str = "db_name", catalog: str | None = None, text: str | None = None) -> Ask:
+def appends_partition(name: str, values: str | None, database: str = "db_name", catalog: str | None = None, text: str | None = None) -> Ask:
     """Want to add a partition that lies where its values, or the name at `text`, put it."""
-    adds = table(ADDS, database, name, catalog)
+    adds = on_table(ADDS, database, name, catalog)
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         part = get(args, text) if text is not None else None
@@ -130,7 +127,7 @@ def _named(parts: Iterable[Any]) -> Iterator[Any]:
     return (each for each in parts if each is not None and getattr(each, "dbName", None) is not None)
 
 
-def _spec_members(spec: Any) -> list[Any]:
+def spec_members(spec: Any) -> list[Any]:
     """Return the partitions of a spec as the method makes them; none where it refuses it."""
     try:
         return members(spec)
@@ -148,7 +145,7 @@ def _exchanged(call: Call, args: Any) -> Iterator[Want]:
         yield Want(ADDS, TABLE, *target, hide=hiding(args, *of_target), by_default=goes)
 
 
-def _described(members: Members) -> Ask:
+def writes_statistics(members: Members) -> Ask:
     """Want to write statistics of the tables that they describe."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
@@ -164,7 +161,7 @@ def _described(members: Members) -> Ask:
 STATISTICS_TOO = "any privilege on the table, SELECT for statistics"
 
 
-def _by_names(call: Call, args: Any) -> Iterator[Want]:
+def asked_by_names(call: Call, args: Any) -> Iterator[Want]:
     found = named(call, args.req.db_name, args.req.tbl_name)
     if found is not None:
         wanted = READ if args.req.get_col_stats else _see
@@ -176,119 +173,30 @@ def _as_caller(decision: Decision, args: Any) -> None:
     args.user_name, args.group_names = decision.who.user, list(decision.who.groups)
 
 
-def _flat(name: str = "tbl_name") -> tuple[str, str]:
+def named_flat(name: str = "tbl_name") -> tuple[str, str]:
     return "db_name", name
 
 
-def _in(request: str, name: str = "tblName", catalog: str | None = "catName") -> tuple[str, str, str | None]:
+def named_in(request: str, name: str = "tblName", catalog: str | None = "catName") -> tuple[str, str, str | None]:
     return f"{request}.dbName", f"{request}.{name}", f"{request}.{catalog}" if catalog else None
 
 
-_new_part: Members = lambda args: [args.new_part]  # noqa: E731  # one of several in the entries below
-_new_parts: Members = lambda args: args.new_parts or ()  # noqa: E731
+new_part: Members = lambda args: [args.new_part]  # noqa: E731  # one of several in the entries below
+new_parts: Members = lambda args: args.new_parts or ()  # noqa: E731
 
-_EXCHANGE = needs(
+EXCHANGE = needs(
     found_by("DELETE or ALTER on the table that they leave, INSERT or ALTER on the other", _exchanged),
     operation="ALTERTABLE_EXCHANGEPARTITION",
 )
-_READS = needs(table(_see, *_flat()), operation="SHOWPARTITIONS")
-_READ_STATISTICS = needs(table(READ, *_flat()), operation="SHOW_TABLESTATUS")
-_APPENDS = needs(_appends("tbl_name", "part_vals"), operation="ALTERTABLE_ADDPARTS")
-_APPENDS_BY_NAME = needs(_appends("tbl_name", None, text="part_name"), operation="ALTERTABLE_ADDPARTS")
-_REQUEST = "appendPartitionsReq"
-_DROPS = needs(table(REMOVES, *_flat()), operation="ALTERTABLE_DROPPARTS")
+READS = needs(on_table(_see, *named_flat()), operation="SHOWPARTITIONS")
+READ_STATISTICS = needs(on_table(READ, *named_flat()), operation="SHOW_TABLESTATUS")
+APPENDS = needs(appends_partition("tbl_name", "part_vals"), operation="ALTERTABLE_ADDPARTS")
+APPENDS_BY_NAME = needs(appends_partition("tbl_name", None, text="part_name"), operation="ALTERTABLE_ADDPARTS")
+REQUEST = "appendPartitionsReq"
+DROPS = needs(on_table(REMOVES, *named_flat()), operation="ALTERTABLE_DROPPARTS")
 
-ENTRIES: dict[str, MethodRule] = {
-    "add_partition": needs(_of(_new_part), operation="ALTERTABLE_ADDPARTS"),
-    "add_partition_with_environment_context": needs(_of(_new_part), operation="ALTERTABLE_ADDPARTS"),
-    "add_partitions": needs(_of(_new_parts), operation="ALTERTABLE_ADDPARTS"),
-    "add_partitions_pspec": needs(_of(_new_parts, _spec_members), operation="ALTERTABLE_ADDPARTS"),
-    "add_partitions_req": needs(_into(*_in("request"), lambda args: args.request.parts or ()), operation="ALTERTABLE_ADDPARTS"),
-    "append_partition": _APPENDS,
-    "append_partition_with_environment_context": _APPENDS,
-    "append_partition_by_name": _APPENDS_BY_NAME,
-    "append_partition_by_name_with_environment_context": _APPENDS_BY_NAME,
-    "append_partition_req": needs(
-        _appends(f"{_REQUEST}.tableName", f"{_REQUEST}.partVals", f"{_REQUEST}.dbName", f"{_REQUEST}.catalogName", text=f"{_REQUEST}.name"),
-        operation="ALTERTABLE_ADDPARTS",
-    ),
-    "alter_partition": needs(_into(*_flat(), None, _new_part, WRITES, _stays), operation="ALTERPARTITION_PROPERTIES"),
-    "alter_partition_with_environment_context": needs(
-        _into(*_flat(), None, _new_part, WRITES, _stays), operation="ALTERPARTITION_PROPERTIES"
-    ),
-    "alter_partitions": needs(_into(*_flat(), None, _new_parts, WRITES, _stays), operation="ALTERPARTITION_PROPERTIES"),
-    "alter_partitions_with_environment_context": needs(
-        _into(*_flat(), None, _new_parts, WRITES, _stays), operation="ALTERPARTITION_PROPERTIES"
-    ),
-    "alter_partitions_req": needs(
-        _into(*_in("req", "tableName"), lambda args: args.req.partitions or (), WRITES, _stays), operation="ALTERPARTITION_PROPERTIES"
-    ),
-    "rename_partition": needs(table(ALTER, *_flat()), _into(*_flat(), None, _new_part, placed=_renamed), operation="ALTERTABLE_RENAMEPART"),
-    "rename_partition_req": needs(
-        table(ALTER, *_in("req", "tableName")),
-        _into(*_in("req", "tableName"), lambda args: [args.req.newPart], placed=_renamed),
-        operation="ALTERTABLE_RENAMEPART",
-    ),
-    "drop_partition": _DROPS,
-    "drop_partition_with_environment_context": _DROPS,
-    "drop_partition_by_name": _DROPS,
-    "drop_partition_by_name_with_environment_context": _DROPS,
-    "drop_partition_req": needs(table(REMOVES, *_in("dropPartitionReq")), operation="ALTERTABLE_DROPPARTS"),
-    "drop_partitions_req": needs(table(REMOVES, *_in("req")), operation="ALTERTABLE_DROPPARTS"),
-    "exchange_partition": _EXCHANGE,
-    "exchange_partitions": _EXCHANGE,
-    **dict.fromkeys(
-        (
-            "get_partition",
-            "get_partition_by_name",
-            "get_partitions",
-            "get_partitions_pspec",
-            "get_part_specs_by_filter",
-            "get_partitions_ps",
-            "get_partitions_by_names",
-            "get_partitions_by_filter",
-            "get_num_partitions_by_filter",
-            "get_partition_names",
-            "get_partition_names_ps",
-        ),
-        _READS,
-    ),
-    **dict.fromkeys(
-        (
-            "get_partition_req",
-            "get_partitions_req",
-            "get_partitions_ps_with_auth_req",
-            "get_partitions_by_filter_req",
-            "get_partitions_by_expr",
-            "get_partitions_spec_by_expr",
-            "get_partition_names_ps_req",
-            "get_partition_names_req",
-        ),
-        needs(table(_see, *_in("req")), operation="SHOWPARTITIONS"),
-    ),
-    **dict.fromkeys(
-        ("get_partition_with_auth", "get_partitions_with_auth", "get_partitions_ps_with_auth"),
-        needs(table(_see, *_flat()), operation="SHOWPARTITIONS", fill=_as_caller),
-    ),
-    "get_partitions_by_names_req": needs(found_by(STATISTICS_TOO, _by_names), operation="SHOWPARTITIONS"),
-    "get_partitions_with_specs": needs(table(_see, *_in("request")), operation="SHOWPARTITIONS"),
-    "get_partition_values": needs(table(_see, *_in("request")), operation="SHOWPARTITIONS"),
-    "fetch_partition_names_req": needs(table(_see, *_in("partitionReq")), operation="SHOWPARTITIONS"),
-    "partition_name_to_vals": OPEN,
-    "partition_name_to_spec": OPEN,
-    "partition_name_has_valid_characters": OPEN,
-    "update_table_column_statistics": needs(_described(lambda args: [args.stats_obj]), operation="ANALYZE_TABLE"),
-    "update_partition_column_statistics": needs(_described(lambda args: [args.stats_obj]), operation="ANALYZE_TABLE"),
-    "update_table_column_statistics_req": needs(_described(lambda args: args.req.colStats or ()), operation="ANALYZE_TABLE"),
-    "update_partition_column_statistics_req": needs(_described(lambda args: args.req.colStats or ()), operation="ANALYZE_TABLE"),
-    "set_aggr_stats_for": needs(_described(lambda args: args.request.colStats or ()), operation="ANALYZE_TABLE"),
-    "get_table_column_statistics": _READ_STATISTICS,
-    "get_partition_column_statistics": _READ_STATISTICS,
-    **dict.fromkeys(
-        ("get_table_statistics_req", "get_partitions_statistics_req", "get_aggr_stats_for"),
-        needs(table(READ, *_in("request")), operation="SHOW_TABLESTATUS"),
-    ),
-    "delete_table_column_statistics": needs(table(WRITES, *_flat()), operation="ANALYZE_TABLE"),
-    "delete_partition_column_statistics": needs(table(WRITES, *_flat()), operation="ANALYZE_TABLE"),
-    "delete_column_statistics_req": needs(table(WRITES, "req.db_name", "req.tbl_name", "req.cat_name"), operation="ANALYZE_TABLE"),
-}
+READS_OF_REQUEST = needs(on_table(_see, *named_in("req")), operation="SHOWPARTITIONS")
+
+READS_WITH_PRIVILEGES = needs(on_table(_see, *named_flat()), operation="SHOWPARTITIONS", fill=_as_caller)
+
+READS_STATISTICS_OF_REQUEST = needs(on_table(READ, *named_in("request")), operation="SHOW_TABLESTATUS")

@@ -71,7 +71,8 @@ def add(call: Call, args: Any) -> int:
     specs = args.new_parts
     if not specs or specs[0] is None:
         return 0
-    name = unpack.partitioned(call, specs[0].dbName, specs[0].tableName, specs[0].catName)
+    unpack.check_named(call, specs[0].dbName, specs[0].tableName, specs[0].catName)
+    name = unpack.table(call, specs[0].dbName, specs[0].tableName, specs[0].catName)
     found = [partition for spec in specs for partition in members(spec)]
     return len(add_partitions(call, name, found)) if found else 0
 
@@ -91,7 +92,7 @@ def in_one(table: Table, found: list[Partition]) -> list[PartitionSpec]:
 
 def _specs(call: Call, args: Any, query: PartitionQuery) -> list[PartitionSpec] | LongList:
     """Return partitions of a table in one spec, or with shared storage descriptors if the table's parameter says so."""
-    name, query = unpack.partitioned(call, args.db_name, args.tbl_name), query.first(unpack.limit(args.max_parts))
+    name, query = unpack.table(call, args.db_name, args.tbl_name), query.first(unpack.limit(args.max_parts))
     table = tables.find_table(call, name)
     if (table.parameters or {}).get(GROUPED, "").lower() == "true":
         return projection.as_specs(table, partitions.get_partitions(call, name, query))

@@ -11,12 +11,15 @@ from metastore.idl import (
     SetPartitionsStatsResponse,
     TableStatsResult,
 )
+from metastore.methods.catalog import partition_rules as rules
 from metastore.methods.forms import unpack
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.rules import WRITES, needs, on_table
 from metastore.rules.statistics import statistics_validity
 from metastore.rules.transactions.snapshots import Snapshot
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
+from metastore.service.call.releases import Sign
 from metastore.service.catalog.statistics import delete_statistics, statistics, write_statistics
 
 
@@ -97,18 +100,49 @@ def _delete_req(call: Call, args: Any) -> bool:
     return True
 
 
-METHODS: dict[str, Handler] = {
-    "update_table_column_statistics": _update_table,
-    "update_table_column_statistics_req": _set_req,
-    "update_partition_column_statistics": _update_partition,
-    "update_partition_column_statistics_req": _set_req,
-    "set_aggr_stats_for": lambda call, args: _set(call, args.request),
-    "get_table_column_statistics": _get_table,
-    "get_partition_column_statistics": _get_partition,
-    "get_table_statistics_req": _get_table_req,
-    "get_partitions_statistics_req": _get_partitions_req,
-    "get_aggr_stats_for": _get_aggregated,
-    "delete_table_column_statistics": _delete_from_table,
-    "delete_partition_column_statistics": _delete_from_partition,
-    "delete_column_statistics_req": _delete_req,
-}
+METHODS = (
+    changes(
+        "update_table_column_statistics",
+        _update_table,
+        needs(rules.writes_statistics(lambda args: [args.stats_obj]), operation="ANALYZE_TABLE"),
+    ),
+    changes(
+        "update_table_column_statistics_req",
+        _set_req,
+        needs(rules.writes_statistics(lambda args: args.req.colStats or ()), operation="ANALYZE_TABLE"),
+        sign=Sign.SINCE_4,
+    ),
+    changes(
+        "update_partition_column_statistics",
+        _update_partition,
+        needs(rules.writes_statistics(lambda args: [args.stats_obj]), operation="ANALYZE_TABLE"),
+    ),
+    changes(
+        "update_partition_column_statistics_req",
+        _set_req,
+        needs(rules.writes_statistics(lambda args: args.req.colStats or ()), operation="ANALYZE_TABLE"),
+        sign=Sign.SINCE_4,
+    ),
+    changes(
+        "set_aggr_stats_for",
+        lambda call, args: _set(call, args.request),
+        needs(rules.writes_statistics(lambda args: args.request.colStats or ()), operation="ANALYZE_TABLE"),
+    ),
+    reads("get_table_column_statistics", _get_table, rules.READ_STATISTICS, replica=True),
+    reads("get_partition_column_statistics", _get_partition, rules.READ_STATISTICS, replica=True),
+    reads("get_table_statistics_req", _get_table_req, rules.READS_STATISTICS_OF_REQUEST, replica=True),
+    reads("get_partitions_statistics_req", _get_partitions_req, rules.READS_STATISTICS_OF_REQUEST, replica=True),
+    reads("get_aggr_stats_for", _get_aggregated, rules.READS_STATISTICS_OF_REQUEST),
+    changes("delete_table_column_statistics", _delete_from_table, needs(on_table(WRITES, *rules.named_flat()), operation="ANALYZE_TABLE")),
+    changes(
+        "delete_partition_column_statistics",
+        _delete_from_partition,
+        needs(on_table(WRITES, *rules.named_flat()), operation="ANALYZE_TABLE"),
+    ),
+    changes(
+        "delete_column_statistics_req",
+        _delete_req,
+        needs(on_table(WRITES, "req.db_name", "req.tbl_name", "req.cat_name"), operation="ANALYZE_TABLE"),
+        sign=Sign.SINCE_4,
+    ),
+)

@@ -9,34 +9,28 @@ from typing import Any
 from metastore.errors import MetaError
 from metastore.idl import GetTablesResult, Table
 from metastore.methods.forms import unpack
-from metastore.methods.forms.entry import Handler
 from metastore.methods.forms.rules import (
-    ADDS,
     ALTER,
     CATALOG,
     CREATE,
     DATABASE,
     DROP,
-    OPEN,
     READ,
-    REMOVES,
     SEE,
     TABLE,
     WRITES,
     Ask,
     Decision,
-    MethodRule,
+    Handler,
     Want,
-    catalog,
-    database,
     database_name_of,
-    found_by,
     get,
     hiding,
     named,
     needs,
+    on_database,
+    on_table,
     put_caller,
-    table,
 )
 from metastore.rules.names import exact_name, normalize
 from metastore.service.authorization import default_places, table_changes
@@ -48,31 +42,31 @@ from metastore.service.catalog.tables import tables
 from metastore.service.engines.indexes import index_table_name
 
 _see = (SEE,)
-_named_database = database(_see, "req.dbName", "req.catName")
+_named_database = on_database(_see, "req.dbName", "req.catName")
 DATABASES_SHOWN = "databases with any privilege on them or in them"
 TABLES_SHOWN = "tables with any privilege"
 
 
-def _kept_catalogs(decision: Decision, _args: Any, value: Any) -> Any:
+def kept_catalogs(decision: Decision, _args: Any, value: Any) -> Any:
     seen = decision.allowed([Access(SEE, CATALOG, name) for name in value.names])
     value.names = [name for name, ok in zip(value.names, seen, strict=True) if ok]
     return value
 
 
-def _kept_names(decision: Decision, args: Any, value: list[str]) -> list[str]:
+def kept_names(decision: Decision, args: Any, value: list[str]) -> list[str]:
     """Keep names of databases; the argument `pattern`, if there is one, tells their catalog."""
     where, _ = database_name_of(decision.call, getattr(args, "pattern", None), None)
     seen = decision.databases((where or "", name) for name in value)
     return [name for name in value if (where, name) in seen]
 
 
-def _kept_databases(decision: Decision, _args: Any, value: Any) -> Any:
+def kept_databases(decision: Decision, _args: Any, value: Any) -> Any:
     seen = decision.databases((each.catalogName, each.name) for each in value.databases)
     value.databases = [each for each in value.databases if (each.catalogName, each.name) in seen]
     return value
 
 
-def _tables_in(path: str, catalog_path: str | None = None) -> Callable[[Decision, Any, list[str]], list[str]]:
+def tables_in(path: str, catalog_path: str | None = None) -> Callable[[Decision, Any, list[str]], list[str]]:
     """Keep names of tables of the database that a field names."""
 
     def keep(decision: Decision, args: Any, value: list[str]) -> list[str]:
@@ -85,10 +79,10 @@ def _tables_in(path: str, catalog_path: str | None = None) -> Callable[[Decision
     return keep
 
 
-_kept_in_database = _tables_in("db_name")
+_kept_in_database = tables_in("db_name")
 
 
-def _all_tables(decision: Decision, args: Any, handler: Handler) -> list[str]:
+def all_tables(decision: Decision, args: Any, handler: Handler) -> list[str]:
     """Return the names of the tables that may be shown: without a look at the others where it is known which they are."""
     where, name = database_name_of(decision.call, args.db_name, None)
     if where is not None and name is not None and not decision.sees_all_tables(where, name):
@@ -99,7 +93,7 @@ def _all_tables(decision: Decision, args: Any, handler: Handler) -> list[str]:
     return _kept_in_database(decision, args, value)
 
 
-def _kept_metas(decision: Decision, args: Any, value: list[Any]) -> list[Any]:
+def kept_metas(decision: Decision, args: Any, value: list[Any]) -> list[Any]:
     where, _ = database_name_of(decision.call, args.db_patterns, None)
     names: dict[str, list[str]] = {}
     for each in value:
@@ -108,7 +102,7 @@ def _kept_metas(decision: Decision, args: Any, value: list[Any]) -> list[Any]:
     return [each for each in value if each.tableName in seen[each.dbName]]
 
 
-def _kept_tables(decision: Decision, _args: Any, value: list[Table]) -> list[Table]:
+def kept_tables(decision: Decision, _args: Any, value: list[Table]) -> list[Table]:
     seen = decision.allowed([table_access(each) for each in value])
     return [each for each, ok in zip(value, seen, strict=True) if ok]
 
@@ -119,7 +113,7 @@ def table_access(each: Table) -> Access:
     return Access(SEE, TABLE, each.catName, each.dbName, each.tableName, owner=owner, key=each.id)
 
 
-def _limited(path: str, where: str, catalog_path: str | None, name: Callable[[Any], str]) -> Callable[[Decision, Any, Handler], list[Any]]:
+def limited(path: str, where: str, catalog_path: str | None, name: Callable[[Any], str]) -> Callable[[Decision, Any, Handler], list[Any]]:
     """List without the limit at a path, keep the tables that may be shown, and take as many as the limit says."""
 
     def around(decision: Decision, args: Any, handler: Handler) -> list[Any]:
@@ -136,7 +130,7 @@ def _limited(path: str, where: str, catalog_path: str | None, name: Callable[[An
     return around
 
 
-def _database_of_tables(call: Call, args: Any) -> Iterator[Want]:
+def database_of_tables(call: Call, args: Any) -> Iterator[Want]:
     """Want to see the database; of a pattern's databases the tables that are shown are listed."""
     request = args.req
     if request.tblNames is not None or request.tablesPattern is None or exact_name(request.dbName) is not None:
@@ -157,7 +151,7 @@ def _by_pattern(decision: Decision, args: Any, handler: Handler, catalog: str) -
     return GetTablesResult(tables=found)
 
 
-def _by_name(path: str, holder_path: str | None) -> Callable[[Decision, Any, Handler], Any]:
+def by_name(path: str, holder_path: str | None) -> Callable[[Decision, Any, Handler], Any]:
     """Ask the handler only for those of the named tables, or of those that match patterns, that may be shown."""
 
     def around(decision: Decision, args: Any, handler: Handler) -> Any:
@@ -175,13 +169,13 @@ def _by_name(path: str, holder_path: str | None) -> Callable[[Decision, Any, Han
     return around
 
 
-def _create_catalog(_call: Call, args: Any) -> Iterator[Want]:
+def creates_catalog(_call: Call, args: Any) -> Iterator[Want]:
     new = args.catalog.catalog
     if new is not None:
         yield Want((CREATE,), CATALOG, normalize(new.name or ""), locations=some(new.locationUri))
 
 
-def _alter_catalog(_call: Call, args: Any) -> Iterator[Want]:
+def alters_catalog(_call: Call, args: Any) -> Iterator[Want]:
     new, name = args.rqst.newCat, normalize(args.rqst.name or "")
     yield Want((ALTER,), CATALOG, name, hide=hiding(args, None, "rqst.name"), locations=some(new and new.locationUri))
 
@@ -191,7 +185,7 @@ def some(*locations: str | None) -> tuple[str, ...]:
     return tuple(each for each in locations if each)
 
 
-def _create_database(path: str, name: str, catalog_path: str) -> Ask:
+def creates_database(path: str, name: str, catalog_path: str) -> Ask:
     def find(call: Call, args: Any) -> Iterator[Want]:
         new = get(args, path)
         if new is not None:
@@ -203,7 +197,7 @@ def _create_database(path: str, name: str, catalog_path: str) -> Ask:
     return Ask("CREATE on the server, and the right to its locations", find)
 
 
-def _alter_database(path: str, new_path: str) -> Ask:
+def alters_database(path: str, new_path: str) -> Ask:
     def find(call: Call, args: Any) -> Iterator[Want]:
         new = get(args, new_path)
         where, name = database_name_of(call, get(args, path), new.catalogName if new is not None and new_path != "db" else None)
@@ -214,7 +208,7 @@ def _alter_database(path: str, new_path: str) -> Ask:
     return Ask("ownership or ALTER on the database, ownership for a new owner, and the right to new locations", find)
 
 
-def _index_table(call: Call, args: Any) -> Iterator[Want]:
+def makes_index_table(call: Call, args: Any) -> Iterator[Want]:
     """Want the table of a new index: to make it where it is not there, else to do with it what may be done with one's own."""
     try:
         found = index_table_name(args.new_index, call.config.default_catalog) if args.new_index is not None else None
@@ -224,7 +218,7 @@ def _index_table(call: Call, args: Any) -> Iterator[Want]:
         yield Want((DROP,), TABLE, *found, hide=hiding(args, None, "new_index.indexTableName"), otherwise=CREATE)
 
 
-def _create_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
+def creates_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
     def find(call: Call, args: Any) -> Iterator[Want]:
         new = get(args, path)
         if new is None or new.dbName is None:
@@ -265,7 +259,7 @@ def owned(path: str, owner: str = "ownerName") -> Callable[[Decision, Any], None
     return fill
 
 
-def _made_table(path: str) -> Callable[[Decision, Any], None]:
+def made_table(path: str) -> Callable[[Decision, Any], None]:
     """Let a table belong to the caller, and what is granted along be granted by the caller."""
     own = owned(path, "owner")
 
@@ -298,7 +292,7 @@ def parents(call: Call, keys: Sequence[Any] | None, catalog: str | None) -> Iter
             yield Want((SEE,), TABLE, *found, hide=hiding(key, "pktable_db", "pktable_name"))
 
 
-def _alter_table(database_path: str, name_path: str, new_path: str, catalog_path: str | None = None) -> Ask:
+def alters_table(database_path: str, name_path: str, new_path: str, catalog_path: str | None = None) -> Ask:
     def find(call: Call, args: Any) -> Iterator[Want]:
         new = get(args, new_path)
         old = named(call, get(args, database_path), get(args, name_path), get(args, catalog_path) if catalog_path else None)
@@ -328,116 +322,30 @@ def _alter_table(database_path: str, name_path: str, new_path: str, catalog_path
     )
 
 
-def _update_creation_metadata(call: Call, args: Any) -> Iterator[Want]:
+def changes_sources(call: Call, args: Any) -> Iterator[Want]:
     found = named(call, args.dbname, args.tbl_name, args.catName)
     if found is not None:
         yield Want((ALTER,), TABLE, *found, hide=hiding(args, "dbname", "tbl_name"))
         yield from _sources(call, args.creation_metadata, args.catName)
 
 
-def _get_table_req(call: Call, args: Any) -> Iterator[Want]:
+def reads_table(call: Call, args: Any) -> Iterator[Want]:
     found = named(call, args.req.dbName, args.req.tblName, args.req.catName)
     if found is not None:
         wanted = READ if args.req.getColumnStats else _see
         yield Want(wanted, TABLE, *found, hide=hiding(args, "req.dbName", "req.tblName"))
 
 
-def _table_alone(args: Any, value: Any) -> Table | None:
+def table_alone(args: Any, value: Any) -> Table | None:
     return None if args.req.getColumnStats else value.table
 
 
-_SHOW_TABLES: dict[str, Any] = {"operation": "SHOWTABLES", "shows": TABLES_SHOWN}
+SHOW_TABLES: dict[str, Any] = {"operation": "SHOWTABLES", "shows": TABLES_SHOWN}
 
-_CREATE_TABLE = needs(*_create_table("tbl"), operation="CREATETABLE", fill=_made_table("tbl"), renews=True)
+CREATE_TABLE = needs(*creates_table("tbl"), operation="CREATETABLE", fill=made_table("tbl"), renews=True)
 
-ENTRIES: dict[str, MethodRule] = {
-    "create_catalog": needs(found_by("CREATE on the server, and the right to its location", _create_catalog), renews=True),
-    "get_catalog": needs(catalog(SEE, "catName.name")),
-    "get_catalogs": MethodRule(keep=_kept_catalogs, shows="catalogs with a database that is shown, and the default one"),
-    "alter_catalog": needs(found_by("the role `admin`, and the right to a new location", _alter_catalog)),
-    "drop_catalog": needs(catalog(DROP, "catName.name"), renews=True),
-    "create_database": needs(
-        _create_database("database", "name", "catalogName"), operation="CREATEDATABASE", fill=owned("database"), renews=True
-    ),
-    "create_database_req": needs(
-        _create_database("createDatabaseRequest", "databaseName", "catalogName"),
-        operation="CREATEDATABASE",
-        fill=owned("createDatabaseRequest"),
-        renews=True,
-    ),
-    "get_database": needs(database(_see, "name"), operation="DESCDATABASE"),
-    "get_database_req": needs(database(_see, "request.name", "request.catalogName"), operation="DESCDATABASE"),
-    "get_databases": MethodRule(keep=_kept_names, shows=DATABASES_SHOWN),
-    "get_databases_req": MethodRule(keep=_kept_databases, shows=DATABASES_SHOWN),
-    "get_all_databases": MethodRule(keep=_kept_names, shows=DATABASES_SHOWN),
-    "alter_database": needs(_alter_database("dbname", "db"), operation="ALTERDATABASE", renews=True),
-    "alter_database_req": needs(_alter_database("alterDbReq.oldDbName", "alterDbReq.newDb"), operation="ALTERDATABASE", renews=True),
-    "drop_database": needs(database(DROP, "name"), operation="DROPDATABASE", renews=True),
-    "drop_database_req": needs(database(DROP, "req.name", "req.catalogName"), operation="DROPDATABASE", renews=True),
-    "create_table": _CREATE_TABLE,
-    "create_table_with_environment_context": _CREATE_TABLE,
-    "create_table_with_constraints": _CREATE_TABLE,
-    "create_table_req": needs(
-        *_create_table("request.table", "request"), operation="CREATETABLE", fill=_made_table("request.table"), renews=True
-    ),
-    "translate_table_dryrun": needs(*_create_table("request.table", "request"), operation="CREATETABLE"),
-    "get_table": needs(table(_see, "dbname", "tbl_name"), operation="DESCTABLE", late=lambda _args, value: value),
-    "get_table_req": needs(
-        found_by("any privilege on the table, SELECT for statistics", _get_table_req), operation="DESCTABLE", late=_table_alone
-    ),
-    "get_table_objects_by_name": needs(database(_see, "dbname"), around=_by_name("dbname", None), **_SHOW_TABLES),
-    "get_table_objects_by_name_req": needs(
-        found_by("any privilege on the database, unless it is a pattern", _database_of_tables),
-        around=_by_name("req.dbName", "req"),
-        **_SHOW_TABLES,
-    ),
-    "get_tables": needs(database(_see, "db_name"), keep=_tables_in("db_name"), **_SHOW_TABLES),
-    "get_tables_by_type": needs(database(_see, "db_name"), keep=_tables_in("db_name"), **_SHOW_TABLES),
-    "get_tables_ext": needs(
-        database(_see, "req.database", "req.catalog"),
-        around=_limited("req.limit", "req.database", "req.catalog", lambda each: str(each.tblName)),
-        **_SHOW_TABLES,
-    ),
-    "get_all_tables": needs(database(_see, "db_name"), around=_all_tables, **_SHOW_TABLES),
-    "get_table_meta": MethodRule(operation="SHOWTABLES", keep=_kept_metas, shows=TABLES_SHOWN),
-    "get_table_names_by_filter": needs(database(_see, "dbname"), around=_limited("max_tables", "dbname", None, str), **_SHOW_TABLES),
-    "get_materialized_views_for_rewriting": needs(database(_see, "db_name"), keep=_tables_in("db_name"), **_SHOW_TABLES),
-    "get_all_materialized_view_objects_for_rewriting": MethodRule(keep=_kept_tables, shows=TABLES_SHOWN),
-    "update_creation_metadata": needs(
-        found_by("ownership or ALTER on the view, SELECT on its sources", _update_creation_metadata), operation="ALTERVIEW_AS"
-    ),
-    "alter_table": needs(_alter_table("dbname", "tbl_name", "new_tbl"), operation="ALTERTABLE_PROPERTIES"),
-    "alter_table_with_environment_context": needs(_alter_table("dbname", "tbl_name", "new_tbl"), operation="ALTERTABLE_PROPERTIES"),
-    "alter_table_with_cascade": needs(_alter_table("dbname", "tbl_name", "new_tbl"), operation="ALTERTABLE_PROPERTIES"),
-    "alter_table_req": needs(_alter_table("req.dbName", "req.tableName", "req.table", "req.catName"), operation="ALTERTABLE_PROPERTIES"),
-    "drop_table": needs(table(DROP, "dbname", "name"), operation="DROPTABLE", renews=True),
-    "drop_table_with_environment_context": needs(table(DROP, "dbname", "name"), operation="DROPTABLE", renews=True),
-    "drop_table_req": needs(
-        table(DROP, "dropTableReq.dbName", "dropTableReq.tableName", "dropTableReq.catalogName"), operation="DROPTABLE", renews=True
-    ),
-    "truncate_table": needs(table(REMOVES, "dbName", "tableName"), operation="TRUNCATETABLE"),
-    "truncate_table_req": needs(table(REMOVES, "req.dbName", "req.tableName"), operation="TRUNCATETABLE"),
-    **dict.fromkeys(
-        ("get_fields", "get_fields_with_environment_context", "get_schema", "get_schema_with_environment_context"),
-        needs(table(_see, "db_name", "table_name"), operation="DESCTABLE"),
-    ),
-    **dict.fromkeys(
-        ("get_fields_req", "get_schema_req"), needs(table(_see, "req.dbName", "req.tblName", "req.catName"), operation="DESCTABLE")
-    ),
-    **dict.fromkeys(("get_indexes", "get_index_names"), needs(table(_see, "db_name", "tbl_name"), operation="DESCTABLE")),
-    "get_index_by_name": needs(table(_see, "db_name", "tbl_name"), operation="DESCTABLE"),
-    "add_index": needs(
-        table(ALTER, "new_index.dbName", "new_index.origTableName"),
-        found_by("ownership or DROP on the index table, CREATE on its database if it is not there", _index_table),
-        *_create_table("index_table"),
-        operation="CREATEINDEX",
-        fill=_made_table("index_table"),
-        renews=True,
-    ),
-    "alter_index": needs(table(ALTER, "dbname", "base_tbl_name"), operation="ALTERINDEX_PROPS"),
-    "drop_index_by_name": needs(table(ALTER, "db_name", "tbl_name"), operation="DROPINDEX", renews=True),
-    "markPartitionForEvent": needs(table(ADDS, "db_name", "tbl_name"), operation="ALTERPARTITION_PROPERTIES"),
-    "isPartitionMarkedForEvent": needs(table(_see, "db_name", "tbl_name"), operation="DESCTABLE"),
-    "get_type": OPEN,
-    "get_type_all": OPEN,
-}
+SEES_FIELDS = needs(on_table(_see, "db_name", "table_name"), operation="DESCTABLE")
+
+SEES_TABLE_OF_REQUEST = needs(on_table(_see, "req.dbName", "req.tblName", "req.catName"), operation="DESCTABLE")
+
+SEES_INDEXES = needs(on_table(_see, "db_name", "tbl_name"), operation="DESCTABLE")

@@ -18,12 +18,15 @@ from metastore.idl import (
     TableMeta,
     TruncateTableResponse,
 )
+from metastore.methods.catalog import table_rules as rules
 from metastore.methods.forms import unpack
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.rules import DROP, REMOVES, SEE, MethodRule, found_by, needs, on_database, on_table
 from metastore.methods.forms.undeclared import undeclared
 from metastore.rules.catalog import projection
 from metastore.rules.statistics import statistics_validity as validity_rules
 from metastore.service.call.context import Call
+from metastore.service.call.releases import Sign
 from metastore.service.catalog import translation
 from metastore.service.catalog.statistics import statistics_validity
 from metastore.service.catalog.tables import tables
@@ -236,38 +239,179 @@ def _translate_table_dryrun(call: Call, args: Any) -> Table:
     return dry_run(call, table, capabilities=request.processorCapabilities, identifier=request.processorIdentifier, environment=environment)
 
 
-METHODS: dict[str, Handler] = {
-    "create_table": _create_table,
-    "create_table_with_environment_context": _create_table_with_environment_context,
-    "create_table_with_constraints": _create_table_with_constraints,
-    "create_table_req": _create_table_req,
-    "translate_table_dryrun": _translate_table_dryrun,
-    "get_table": _get_table,
-    "get_table_req": _get_table_req,
-    "get_table_objects_by_name": undeclared(_get_table_objects_by_name, UnknownDatabase),
-    "get_table_objects_by_name_req": _get_table_objects_by_name_req,
-    "get_tables": _get_tables,
-    "get_tables_by_type": _get_tables_by_type,
-    "get_tables_ext": _get_tables_ext,
-    "get_all_tables": _get_all_tables,
-    "get_table_meta": _get_table_meta,
-    "get_table_names_by_filter": _get_table_names_by_filter,
-    "get_materialized_views_for_rewriting": _get_materialized_views_for_rewriting,
-    "get_all_materialized_view_objects_for_rewriting": lambda call, args: tables.materialized_view_objects(call),
-    "update_creation_metadata": _update_creation_metadata,
-    "alter_table": lambda call, args: _alter(call, args, {}),
-    "alter_table_with_environment_context": lambda call, args: _alter(call, args, unpack.environment(args.environment_context)),
-    "alter_table_with_cascade": lambda call, args: _alter(call, args, {}, cascade=bool(args.cascade)),
-    "alter_table_req": _alter_table_req,
-    "drop_table": _drop_table,
-    "drop_table_with_environment_context": _drop_table_with_environment_context,
-    "drop_table_req": _drop_table_req,
-    "truncate_table": undeclared(_truncate_table, NoSuchObject),
-    "truncate_table_req": _truncate_table_req,
-    "get_fields": _get_fields,
-    "get_fields_with_environment_context": _get_fields,
-    "get_fields_req": lambda call, args: GetFieldsResponse(fields=tables.get_fields(call, unpack.target(call, args.req))),
-    "get_schema": _get_schema,
-    "get_schema_with_environment_context": _get_schema,
-    "get_schema_req": lambda call, args: GetSchemaResponse(fields=tables.get_schema(call, unpack.target(call, args.req))),
-}
+METHODS = (
+    changes("create_table", _create_table, rules.CREATE_TABLE, metric="create_total_count_tables"),
+    changes(
+        "create_table_with_environment_context",
+        _create_table_with_environment_context,
+        rules.CREATE_TABLE,
+        metric="create_total_count_tables",
+    ),
+    changes("create_table_with_constraints", _create_table_with_constraints, rules.CREATE_TABLE, metric="create_total_count_tables"),
+    changes(
+        "create_table_req",
+        _create_table_req,
+        needs(
+            *rules.creates_table("request.table", "request"), operation="CREATETABLE", fill=rules.made_table("request.table"), renews=True
+        ),
+        sign=Sign.SINCE_4,
+        metric="create_total_count_tables",
+    ),
+    reads(
+        "translate_table_dryrun", _translate_table_dryrun, needs(*rules.creates_table("request.table", "request"), operation="CREATETABLE")
+    ),
+    reads(
+        "get_table",
+        _get_table,
+        needs(on_table(SEE, "dbname", "tbl_name"), operation="DESCTABLE", late=lambda _args, value: value),
+        replica=True,
+        sign=Sign.READS_TABLE,
+    ),
+    reads(
+        "get_table_req",
+        _get_table_req,
+        needs(
+            found_by("any privilege on the table, SELECT for statistics", rules.reads_table), operation="DESCTABLE", late=rules.table_alone
+        ),
+        replica=True,
+        sign=Sign.SINCE_3,
+    ),
+    reads(
+        "get_table_objects_by_name",
+        undeclared(_get_table_objects_by_name, UnknownDatabase),
+        needs(on_database(SEE, "dbname"), around=rules.by_name("dbname", None), **rules.SHOW_TABLES),
+        replica=True,
+    ),
+    reads(
+        "get_table_objects_by_name_req",
+        _get_table_objects_by_name_req,
+        needs(
+            found_by("any privilege on the database, unless it is a pattern", rules.database_of_tables),
+            around=rules.by_name("req.dbName", "req"),
+            **rules.SHOW_TABLES,
+        ),
+        replica=True,
+    ),
+    reads(
+        "get_tables",
+        _get_tables,
+        needs(on_database(SEE, "db_name"), keep=rules.tables_in("db_name"), **rules.SHOW_TABLES),
+        replica=True,
+        sign=Sign.MARKS_CATALOG,
+    ),
+    reads(
+        "get_tables_by_type",
+        _get_tables_by_type,
+        needs(on_database(SEE, "db_name"), keep=rules.tables_in("db_name"), **rules.SHOW_TABLES),
+        replica=True,
+    ),
+    reads(
+        "get_tables_ext",
+        _get_tables_ext,
+        needs(
+            on_database(SEE, "req.database", "req.catalog"),
+            around=rules.limited("req.limit", "req.database", "req.catalog", lambda each: str(each.tblName)),
+            **rules.SHOW_TABLES,
+        ),
+        replica=True,
+    ),
+    reads(
+        "get_all_tables", _get_all_tables, needs(on_database(SEE, "db_name"), around=rules.all_tables, **rules.SHOW_TABLES), replica=True
+    ),
+    reads(
+        "get_table_meta", _get_table_meta, MethodRule(operation="SHOWTABLES", keep=rules.kept_metas, shows=rules.TABLES_SHOWN), replica=True
+    ),
+    reads(
+        "get_table_names_by_filter",
+        _get_table_names_by_filter,
+        needs(on_database(SEE, "dbname"), around=rules.limited("max_tables", "dbname", None, str), **rules.SHOW_TABLES),
+        replica=True,
+    ),
+    reads(
+        "get_materialized_views_for_rewriting",
+        _get_materialized_views_for_rewriting,
+        needs(on_database(SEE, "db_name"), keep=rules.tables_in("db_name"), **rules.SHOW_TABLES),
+    ),
+    reads(
+        "get_all_materialized_view_objects_for_rewriting",
+        lambda call, args: tables.materialized_view_objects(call),
+        MethodRule(keep=rules.kept_tables, shows=rules.TABLES_SHOWN),
+    ),
+    changes(
+        "update_creation_metadata",
+        _update_creation_metadata,
+        needs(found_by("ownership or ALTER on the view, SELECT on its sources", rules.changes_sources), operation="ALTERVIEW_AS"),
+    ),
+    changes(
+        "alter_table",
+        lambda call, args: _alter(call, args, {}),
+        needs(rules.alters_table("dbname", "tbl_name", "new_tbl"), operation="ALTERTABLE_PROPERTIES"),
+    ),
+    changes(
+        "alter_table_with_environment_context",
+        lambda call, args: _alter(call, args, unpack.environment(args.environment_context)),
+        needs(rules.alters_table("dbname", "tbl_name", "new_tbl"), operation="ALTERTABLE_PROPERTIES"),
+    ),
+    changes(
+        "alter_table_with_cascade",
+        lambda call, args: _alter(call, args, {}, cascade=bool(args.cascade)),
+        needs(rules.alters_table("dbname", "tbl_name", "new_tbl"), operation="ALTERTABLE_PROPERTIES"),
+    ),
+    changes(
+        "alter_table_req",
+        _alter_table_req,
+        needs(rules.alters_table("req.dbName", "req.tableName", "req.table", "req.catName"), operation="ALTERTABLE_PROPERTIES"),
+        sign=Sign.SINCE_4,
+    ),
+    changes(
+        "drop_table",
+        _drop_table,
+        needs(on_table(DROP, "dbname", "name"), operation="DROPTABLE", renews=True),
+        metric="delete_total_count_tables",
+    ),
+    changes(
+        "drop_table_with_environment_context",
+        _drop_table_with_environment_context,
+        needs(on_table(DROP, "dbname", "name"), operation="DROPTABLE", renews=True),
+        metric="delete_total_count_tables",
+    ),
+    changes(
+        "drop_table_req",
+        _drop_table_req,
+        needs(
+            on_table(DROP, "dropTableReq.dbName", "dropTableReq.tableName", "dropTableReq.catalogName"), operation="DROPTABLE", renews=True
+        ),
+        sign=Sign.SINCE_4,
+        metric="delete_total_count_tables",
+    ),
+    changes(
+        "truncate_table",
+        undeclared(_truncate_table, NoSuchObject),
+        needs(on_table(REMOVES, "dbName", "tableName"), operation="TRUNCATETABLE"),
+        sign=Sign.MARKS_CATALOG,
+    ),
+    changes(
+        "truncate_table_req",
+        _truncate_table_req,
+        needs(on_table(REMOVES, "req.dbName", "req.tableName"), operation="TRUNCATETABLE"),
+        sign=Sign.SINCE_4,
+    ),
+    reads("get_fields", _get_fields, rules.SEES_FIELDS, replica=True),
+    reads("get_fields_with_environment_context", _get_fields, rules.SEES_FIELDS, replica=True),
+    reads(
+        "get_fields_req",
+        lambda call, args: GetFieldsResponse(fields=tables.get_fields(call, unpack.target(call, args.req))),
+        rules.SEES_TABLE_OF_REQUEST,
+        replica=True,
+        sign=Sign.SINCE_4,
+    ),
+    reads("get_schema", _get_schema, rules.SEES_FIELDS, replica=True),
+    reads("get_schema_with_environment_context", _get_schema, rules.SEES_FIELDS, replica=True),
+    reads(
+        "get_schema_req",
+        lambda call, args: GetSchemaResponse(fields=tables.get_schema(call, unpack.target(call, args.req))),
+        rules.SEES_TABLE_OF_REQUEST,
+        replica=True,
+        sign=Sign.SINCE_4,
+    ),
+)

@@ -6,7 +6,8 @@ from typing import Any
 
 from metastore.errors import MetaError
 from metastore.methods.forms import unpack
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.rules import ADDS, ADMIN, OPEN, SEE, needs, on_table
 from metastore.service.call.context import Call
 from metastore.service.catalog import types
 from metastore.service.catalog.partitions import partition_marks
@@ -26,15 +27,19 @@ def _get_type_all(call: Call, args: Any) -> None:
     raise MetaError("Not yet implemented")  # in no release of Java's server either
 
 
-METHODS: dict[str, Handler] = {
-    "create_type": _create_type,
-    "drop_type": _drop_type,
-    "get_type": lambda call, args: types.get_type(call, args.name),
-    "get_type_all": _get_type_all,
-    "markPartitionForEvent": lambda call, args: partition_marks.mark(
-        call, unpack.table(call, args.db_name, args.tbl_name), args.part_vals, args.eventType
+METHODS = (
+    changes("create_type", _create_type, ADMIN),
+    changes("drop_type", _drop_type, ADMIN),
+    reads("get_type", lambda call, args: types.get_type(call, args.name), OPEN),
+    reads("get_type_all", _get_type_all, OPEN, dead="MetaException *Not yet implemented*, as in Java"),
+    changes(
+        "markPartitionForEvent",
+        lambda call, args: partition_marks.mark(call, unpack.table(call, args.db_name, args.tbl_name), args.part_vals, args.eventType),
+        needs(on_table(ADDS, "db_name", "tbl_name"), operation="ALTERPARTITION_PROPERTIES"),
     ),
-    "isPartitionMarkedForEvent": lambda call, args: partition_marks.is_marked(
-        call, unpack.table(call, args.db_name, args.tbl_name), args.part_vals, args.eventType
+    reads(
+        "isPartitionMarkedForEvent",
+        lambda call, args: partition_marks.is_marked(call, unpack.table(call, args.db_name, args.tbl_name), args.part_vals, args.eventType),
+        needs(on_table(SEE, "db_name", "tbl_name"), operation="DESCTABLE"),
     ),
-}
+)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.rules import ADMIN
 from metastore.service.engines import replication_metrics, runtime_statistics
 
-METHODS: dict[str, Handler] = {
-    "add_runtime_stats": lambda call, args: runtime_statistics.add(call, args.stat),
-    "get_runtime_stats": lambda call, args: runtime_statistics.get(call, args.rqst),
-    "add_replication_metrics": lambda call, args: replication_metrics.add(call, args.replicationMetricList),
-    "get_replication_metrics": lambda call, args: replication_metrics.get(call, args.rqst),
-}
+METHODS = (
+    changes("add_runtime_stats", lambda call, args: runtime_statistics.add(call, args.stat), ADMIN),
+    reads("get_runtime_stats", lambda call, args: runtime_statistics.get(call, args.rqst), ADMIN),
+    changes("add_replication_metrics", lambda call, args: replication_metrics.add(call, args.replicationMetricList), ADMIN),
+    reads("get_replication_metrics", lambda call, args: replication_metrics.get(call, args.rqst), ADMIN),
+)

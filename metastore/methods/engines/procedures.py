@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.idl import Package, StoredProcedure
-from metastore.methods.forms.entry import Handler
+from metastore.methods.engines import engine_rules as rules
+from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.rules import ALTER, SEE, Handler
 from metastore.service.call.context import Call
 from metastore.service.engines import procedures
 from metastore.service.engines.procedures import Kind
@@ -31,13 +33,33 @@ def _package(request: Any) -> tuple[str | None, str | None, str | None]:
     return request.catName, request.dbName, request.packageName
 
 
-METHODS: dict[str, Handler] = {
-    "create_stored_procedure": lambda call, args: procedures.put(call, args.proc, StoredProcedure),
-    "get_stored_procedure": lambda call, args: procedures.get_procedure(call, *_procedure(args.request)),
-    "drop_stored_procedure": lambda call, args: procedures.drop(call, StoredProcedure, *_procedure(args.request)),
-    "get_all_stored_procedures": _names(StoredProcedure),
-    "add_package": _add_package,
-    "find_package": lambda call, args: procedures.get_package(call, *_package(args.request)),
-    "drop_package": lambda call, args: procedures.drop(call, Package, *_package(args.request)),
-    "get_all_packages": _names(Package),
-}
+METHODS = (
+    changes(
+        "create_stored_procedure",
+        lambda call, args: procedures.put(call, args.proc, StoredProcedure),
+        rules.procedure(ALTER, "proc", "CREATEFUNCTION"),
+    ),
+    reads(
+        "get_stored_procedure",
+        lambda call, args: procedures.get_procedure(call, *_procedure(args.request)),
+        rules.procedure(SEE, "request", "DESCFUNCTION"),
+    ),
+    changes(
+        "drop_stored_procedure",
+        lambda call, args: procedures.drop(call, StoredProcedure, *_procedure(args.request)),
+        rules.procedure(ALTER, "request", "DROPFUNCTION"),
+    ),
+    reads("get_all_stored_procedures", _names(StoredProcedure), rules.LISTED),
+    changes("add_package", _add_package, rules.procedure(ALTER, "request", "CREATEFUNCTION")),
+    changes(
+        "find_package",
+        lambda call, args: procedures.get_package(call, *_package(args.request)),
+        rules.procedure(SEE, "request", "DESCFUNCTION"),
+    ),
+    changes(
+        "drop_package",
+        lambda call, args: procedures.drop(call, Package, *_package(args.request)),
+        rules.procedure(ALTER, "request", "DROPFUNCTION"),
+    ),
+    reads("get_all_packages", _names(Package), rules.LISTED),
+)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.idl import PropertyGetResponse
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.rules import ADMIN
 from metastore.service.call.context import Call
 from metastore.service.engines import properties
 
@@ -21,7 +22,7 @@ def _set_properties(call: Call, args: Any) -> bool:
     return True
 
 
-METHODS: dict[str, Handler] = {
-    "get_properties": _get_properties,
-    "set_properties": _set_properties,
-}
+METHODS = (
+    reads("get_properties", _get_properties, ADMIN),
+    changes("set_properties", _set_properties, ADMIN),
+)

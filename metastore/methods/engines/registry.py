@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.idl import FindSchemasByColsResp
+from metastore.methods.engines import engine_rules as rules
 from metastore.methods.forms import unpack
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.rules import ADMIN, ALTER, CREATE, OPEN, SEE, MethodRule, needs, on_database
 from metastore.service.call.context import Call
 from metastore.service.engines import registry
 
@@ -31,19 +33,57 @@ def _set_schema_version_state(call: Call, args: Any) -> None:
     registry.set_version_state(call, request.schemaVersion, request.state)
 
 
-METHODS: dict[str, Handler] = {
-    "create_ischema": lambda call, args: registry.create_schema(call, args.schema),
-    "alter_ischema": _alter_ischema,
-    "get_ischema": lambda call, args: registry.get_schema(call, args.name),
-    "drop_ischema": lambda call, args: registry.drop_schema(call, args.name),
-    "add_schema_version": lambda call, args: registry.add_version(call, args.schemaVersion),
-    "get_schema_version": lambda call, args: registry.get_version(call, args.schemaVersion),
-    "get_schema_latest_version": lambda call, args: registry.get_latest_version(call, args.schemaName),
-    "get_schema_all_versions": lambda call, args: registry.get_versions(call, args.schemaName),
-    "drop_schema_version": lambda call, args: registry.drop_version(call, args.schemaVersion),
-    "get_schemas_by_cols": _get_schemas_by_cols,
-    "map_schema_version_to_serde": _map_schema_version_to_serde,
-    "set_schema_version_state": _set_schema_version_state,
-    "add_serde": lambda call, args: registry.add_serde(call, args.serde),
-    "get_serde": lambda call, args: registry.get_serde(call, unpack.required(call, args.rqst, "rqst").serdeName),
-}
+METHODS = (
+    changes(
+        "create_ischema",
+        lambda call, args: registry.create_schema(call, args.schema),
+        needs(on_database(CREATE, "schema.dbName", "schema.catName"), operation="CREATEDATABASE"),
+    ),
+    changes("alter_ischema", _alter_ischema, needs(on_database(ALTER, "rqst.name.dbName", "rqst.name.catName"))),
+    reads("get_ischema", lambda call, args: registry.get_schema(call, args.name), needs(on_database(SEE, "name.dbName", "name.catName"))),
+    changes(
+        "drop_ischema", lambda call, args: registry.drop_schema(call, args.name), needs(on_database(ALTER, "name.dbName", "name.catName"))
+    ),
+    changes(
+        "add_schema_version",
+        lambda call, args: registry.add_version(call, args.schemaVersion),
+        needs(on_database(CREATE, "schemaVersion.schema.dbName", "schemaVersion.schema.catName")),
+    ),
+    reads(
+        "get_schema_version",
+        lambda call, args: registry.get_version(call, args.schemaVersion),
+        needs(on_database(SEE, "schemaVersion.schema.dbName", "schemaVersion.schema.catName")),
+    ),
+    reads(
+        "get_schema_latest_version",
+        lambda call, args: registry.get_latest_version(call, args.schemaName),
+        needs(on_database(SEE, "schemaName.dbName", "schemaName.catName")),
+    ),
+    reads(
+        "get_schema_all_versions",
+        lambda call, args: registry.get_versions(call, args.schemaName),
+        needs(on_database(SEE, "schemaName.dbName", "schemaName.catName")),
+    ),
+    changes(
+        "drop_schema_version",
+        lambda call, args: registry.drop_version(call, args.schemaVersion),
+        needs(on_database(ALTER, "schemaVersion.schema.dbName", "schemaVersion.schema.catName")),
+    ),
+    reads(
+        "get_schemas_by_cols",
+        _get_schemas_by_cols,
+        MethodRule(keep=rules.kept_versions, shows="versions of schemas in databases that are shown"),
+    ),
+    changes(
+        "map_schema_version_to_serde",
+        _map_schema_version_to_serde,
+        needs(on_database(ALTER, "rqst.schemaVersion.schema.dbName", "rqst.schemaVersion.schema.catName")),
+    ),
+    changes(
+        "set_schema_version_state",
+        _set_schema_version_state,
+        needs(on_database(ALTER, "rqst.schemaVersion.schema.dbName", "rqst.schemaVersion.schema.catName")),
+    ),
+    changes("add_serde", lambda call, args: registry.add_serde(call, args.serde), ADMIN),
+    reads("get_serde", lambda call, args: registry.get_serde(call, unpack.required(call, args.rqst, "rqst").serdeName), OPEN),
+)

@@ -1,50 +1,67 @@
-"""Join the method tables of the nouns into one. This module never runs a method."""
+"""One entry for each method: all that the server knows of it, but for what the interface says itself. This module never runs a method.
+
+    reads("get_table", handler, rule, replica=True)
+    changes("drop_table", handler, rule, metric="delete_total_count_tables")
+
+Dispatch, authorization, audit, replicas, metrics and the generated pages go by the entries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from types import ModuleType
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 
 from metastore import idl
-from metastore.service.call.context import Call
-
-Handler = Callable[[Call, Any], Any]
-"""From the call and its decoded argument struct to the value of `success` (None for a void method)."""
+from metastore.methods.forms.rules import Handler, MethodRule
+from metastore.methods.interface.variants import OldRequest, OldResult
+from metastore.service.call.releases import Sign
 
 ALL: frozenset[str] = frozenset(idl.service.thrift_services)
 """Every method of the interface, those of fb303 included."""
 
 
-def merge(modules: Iterable[ModuleType]) -> dict[str, Handler]:
-    """Return the union of the modules' `METHODS`. Raises ValueError for a name that is unknown or there twice."""
-    methods: dict[str, Handler] = {}
-    for module in modules:
-        for name, handler in module.METHODS.items():
-            if name not in ALL:
-                raise ValueError(f"{module.__name__}: the interface has no method {name}; correct the name")
-            if name in methods:
-                raise ValueError(f"{module.__name__}: method {name} is in another module too; keep one")
-            methods[name] = handler
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of the interface."""
+
+    name: str
+    handler: Handler
+    rule: MethodRule
+    """What it asks of its caller, and how much of its reply is shown."""
+    changes: bool
+    """Whether it changes more than a time or what holds for the connection. Such calls are audited, and keep their client off replicas."""
+    replica: bool = False
+    """Whether a replica may answer: the method reads the catalog, and nothing of transactions."""
+    sign: Sign | None = None
+    """What a call of it shows of its client's release."""
+    ends_for_4: bool = False
+    """Whether Hive 4's client too takes the end of the connection for the answer where an argument is missing."""
+    metric: str = ""
+    """The counter of Hive's metastore in which its calls count that succeed, "" for none."""
+    dead: str = ""
+    """The answer of a method of a dead feature, for the documentation."""
+    old_request: OldRequest | None = None
+    """Its request as a client of Hive 2.3 sends it, where that differs."""
+    old_result: OldResult | None = None
+    """Its result as a client of Hive 2.3 reads it, where that differs."""
+
+
+reads: Callable[..., Method] = partial(Method, changes=False)
+"""Make the entry of a method that changes nothing."""
+changes: Callable[..., Method] = partial(Method, changes=True)
+"""Make the entry of a method that changes something."""
+
+
+def joined(entries: Iterable[Method]) -> dict[str, Method]:
+    """Return entries by name. Raises ValueError for a name that is unknown, there twice, or missing."""
+    methods: dict[str, Method] = {}
+    for each in entries:
+        if each.name not in ALL:
+            raise ValueError(f"the interface has no method {each.name}; correct the name")
+        if each.name in methods:
+            raise ValueError(f"method {each.name} has two entries; keep one")
+        methods[each.name] = each
+    if missing := sorted(ALL - methods.keys()):
+        raise ValueError(f"these methods have no entry: {', '.join(missing)}; write one for each")
     return methods
-
-
-def document(methods: Iterable[str], answers: Mapping[str, str]) -> str:
-    """Return the text of docs/methods.md for the methods that have a handler; `answers` says what those of dead features answer."""
-    works = set(methods)
-    lines = [
-        "# Methods",
-        "",
-        "Every method of the interface and whether this server answers it. One that does not work yet answers",
-        "TApplicationException UNKNOWN_METHOD, as a server without it does, and the connection lives on.",
-        "Generated: `python -m metastore.methods methods > docs/methods.md`.",
-        "",
-        f"{len(works)} of {len(ALL)} work.",
-        "",
-        "| method | state |",
-        "|---|---|",
-    ]
-    for name in sorted(ALL, key=str.lower):
-        state = "works" if name in works else "not yet"
-        lines.append(f"| `{name}` | {f'a dead feature: {answers[name]}' if name in answers else state} |")
-    return "\n".join(lines) + "\n"

@@ -9,7 +9,6 @@ from typing import Any
 from metastore.errors import MetaError
 from metastore.idl import PrincipalType, Table
 from metastore.methods.forms import unpack
-from metastore.methods.forms.entry import Handler
 from metastore.rules.names import normalize
 from metastore.service.authorization.decision import Decision, Hide, Sent, Want
 from metastore.service.authorizer import (
@@ -37,6 +36,8 @@ READ = (SELECT,)
 WRITES = (INSERT, UPDATE, DELETE, ALTER)
 ADDS = (INSERT, ALTER)
 REMOVES = (DELETE, ALTER)
+Handler = Callable[[Call, Any], Any]
+"""From the call and its decoded argument struct to the value of `success` (None for a void method)."""
 Find = Callable[[Call, Any], Iterable[Want]]
 Keep = Callable[[Decision, Any, Any], Any]
 """From the decision, the arguments and the value that a handler returned, the value that is shown."""
@@ -134,7 +135,9 @@ def named_by_text(call: Call, text: str | None, catalog: str | None = None) -> T
     return named(call, parts[-2], parts[-1], parts[0] if len(parts) == 3 else catalog) if len(parts) in {2, 3} else None
 
 
-def table(privileges: tuple[str, ...] | str, database: str, name: str, catalog: str | None = None, *, otherwise: str | None = None) -> Ask:
+def on_table(
+    privileges: tuple[str, ...] | str, database: str, name: str, catalog: str | None = None, *, otherwise: str | None = None
+) -> Ask:
     """Want something of the table that two fields name."""
     wanted = (privileges,) if isinstance(privileges, str) else privileges
 
@@ -147,7 +150,7 @@ def table(privileges: tuple[str, ...] | str, database: str, name: str, catalog: 
     return Ask(f"{_text(wanted)} on the table{more}", find)
 
 
-def database(privileges: tuple[str, ...] | str, path: str, catalog: str | None = None) -> Ask:
+def on_database(privileges: tuple[str, ...] | str, path: str, catalog: str | None = None) -> Ask:
     """Want something of the database that a field names."""
     wanted = (privileges,) if isinstance(privileges, str) else privileges
 
@@ -167,7 +170,7 @@ def database_name_of(call: Call, name: str | None, catalog: str | None) -> tuple
         return None, None
 
 
-def function(privilege: str, path: str, name: str) -> Ask:
+def on_function(privilege: str, path: str, name: str) -> Ask:
     """Want something of the function that two fields name."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
@@ -178,7 +181,7 @@ def function(privilege: str, path: str, name: str) -> Ask:
     return Ask(f"{_text((privilege,))} on the function", find)
 
 
-def catalog(privilege: str, path: str) -> Ask:
+def on_catalog(privilege: str, path: str) -> Ask:
     """Want something of the catalog that a field names."""
 
     def find(_call: Call, args: Any) -> Iterator[Want]:
@@ -202,7 +205,7 @@ def put_caller(decision: Decision, holder: Any, name: str, kind: str) -> None:
         setattr(holder, kind, PrincipalType.USER)
 
 
-def server(privilege: str = ADMINISTER) -> Ask:
+def on_server(privilege: str = ADMINISTER) -> Ask:
     """Want something of the server as a whole."""
     return Ask(f"{_text((privilege,))} on the server", lambda _call, _args: [Want((privilege,), SERVER)])
 
@@ -222,7 +225,7 @@ def needs(*asks: Ask, operation: str = "QUERY", **more: Any) -> MethodRule:
     return MethodRule(asks, operation, **more)
 
 
-ADMIN = needs(server(), operation="ADMIN")
+ADMIN = needs(on_server(), operation="ADMIN")
 """Of methods for whoever looks after the server."""
 
 __all__ = [
@@ -250,19 +253,19 @@ __all__ = [
     "Decision",
     "MethodRule",
     "Want",
-    "catalog",
-    "database",
     "database_name_of",
     "found_by",
-    "function",
     "get",
     "hiding",
     "is_own_principal",
     "named",
     "named_by_text",
     "needs",
+    "on_catalog",
+    "on_database",
+    "on_function",
+    "on_server",
+    "on_table",
     "put",
     "put_caller",
-    "server",
-    "table",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.errors import InvalidObject, MetastoreError
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.rules import Handler
 from metastore.methods.interface.errors import internal_error
 from metastore.service.call.context import Call
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from metastore.errors import MetaError, MissingArgument
@@ -18,27 +18,20 @@ def table(call: Call, database: str | None, name: str | None, catalog: str | Non
     return table_name(database, name, catalog, call.config.default_catalog)
 
 
-ENDS_WITHOUT_NAMES = frozenset(
-    {
-        "add_partitions_pspec",
-        "get_partition_names",
-        "get_partition_names_ps",
-        "get_partition_with_auth",
-        "get_partitions",
-        "get_partitions_by_filter",
-        "get_partitions_by_names",
-        "get_partitions_ps_with_auth",
-        "get_partitions_pspec",
-    }
-)
-"""Methods in which Java's server ends the connection when a name is absent; in the others it answers MetaException."""
-
-
-def partitioned(call: Call, database: str | None, name: str | None, catalog: str | None = None) -> TableName:
-    """Return a table's normalised full name in a method about its partitions. MissingArgument or MetaError when a part is absent."""
-    if call.method in ENDS_WITHOUT_NAMES and (name is None or database_name(database, catalog, call.config.default_catalog)[1] is None):
+def check_named(call: Call, database: str | None, name: str | None, catalog: str | None = None) -> None:
+    """Raise MissingArgument where a table's name or database is absent: in few methods Java's server ends the connection there."""
+    if name is None or database_name(database, catalog, call.config.default_catalog)[1] is None:
         raise MissingArgument(f"{call.method} needs the names of database and table; got {database} and {name}")
-    return table(call, database, name, catalog)
+
+
+def ends_without_names(handler: Callable[[Call, Any], Any]) -> Callable[[Call, Any], Any]:
+    """Return a handler of arguments db_name and tbl_name that raises MissingArgument where one is absent, see `check_named`."""
+
+    def answer(call: Call, args: Any) -> Any:
+        check_named(call, args.db_name, args.tbl_name)
+        return handler(call, args)
+
+    return answer
 
 
 def database(call: Call, name: str | None, catalog: str | None = None) -> tuple[str, str | None]:

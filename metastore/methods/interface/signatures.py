@@ -13,7 +13,6 @@ from thriftpy2.thrift import TPayload, TType
 
 from metastore import idl
 from metastore.methods.interface import query_ids
-from metastore.service.call.releases import tells_release
 
 _DATABASE = frozenset({"db_name", "dbname", "dbName", "databaseName", "database_name", "db", "dbase"})
 _TABLE = frozenset({"tbl_name", "tblName", "tableName", "tablename", "table_name", "tblname", "tab_name"})
@@ -52,8 +51,6 @@ class Signature:
     """Whether the result has a field `success`."""
     request: str | None
     """The name of its only argument if that is a request struct: without it the method has nothing to go by."""
-    tells_release: bool
-    """Whether a call of it tells something of its client's release."""
     databases: Paths
     tables: Paths
     names: Paths
@@ -74,9 +71,7 @@ class Signature:
 def signature(method: str) -> Signature:
     """Return a method's signature. Raises AttributeError for one that the interface lacks."""
     args, result = getattr(idl.service, f"{method}_args"), getattr(idl.service, f"{method}_result")
-    return Signature(
-        args, result, result.oneway, 0 in result.thrift_spec, _request(args), tells_release(method), *_paths(args), query_ids.places(args)
-    )
+    return Signature(args, result, result.oneway, 0 in result.thrift_spec, _request(args), *_paths(args), query_ids.places(args))
 
 
 def _request(args: type[TPayload]) -> str | None:

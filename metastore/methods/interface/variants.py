@@ -105,10 +105,8 @@ class OldRequest:
     """Puts what the second holds, decoded as 2.3's, into the first, today's."""
 
 
-OLD_REQUESTS: dict[str, OldRequest] = {
-    "add_dynamic_partitions": OldRequest(_partitions_are_old, _args("add_dynamic_partitions", _Partitions23), _take_partitions),
-    "fire_listener_event": OldRequest(_insert_may_be_old, _args("fire_listener_event", _Event23), _take_insert),
-}
+PARTITIONS_OF_2_3 = OldRequest(_partitions_are_old, _args("add_dynamic_partitions", _Partitions23), _take_partitions)
+EVENT_OF_2_3 = OldRequest(_insert_may_be_old, _args("fire_listener_event", _Event23), _take_insert)
 
 _OpenTxns23 = _variant(idl.GetOpenTxnsResponse, {2: (TType.SET, "open_txns", TType.I64, False)}, "GetOpenTxnsResponse")
 
@@ -127,5 +125,5 @@ class OldResult:
     """Makes its `success` of today's."""
 
 
-OLD_RESULTS: dict[str, OldResult] = {"get_open_txns": OldResult(_result("get_open_txns", _OpenTxns23), _open_txns)}
-"""By method. In 2.3 the open transactions are a set."""
+OPEN_TXNS_OF_2_3 = OldResult(_result("get_open_txns", _OpenTxns23), _open_txns)
+"""The open transactions are a set."""

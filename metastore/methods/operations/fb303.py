@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from metastore import idl
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.entry import Method, changes, reads
+from metastore.methods.forms.rules import ADMIN, OPEN
 from metastore.service.call.context import Call
 
 NAME = "new db based metaserver"
@@ -36,25 +37,25 @@ def _set_option(_call: Call, args: Any) -> None:
     _options[args.key] = args.value
 
 
-def counting(calls: Callable[[], Mapping[str, int]]) -> dict[str, Handler]:
-    """Return the methods that tell how often each method was called since the server began, as Java's server does; `calls` tells it."""
-    return {
-        "getCounter": lambda _call, args: calls().get(args.key, 0),
-        "getCounters": lambda _call, _args: dict(calls()),
-    }
+def counting(calls: Callable[[], Mapping[str, int]]) -> tuple[Method, ...]:
+    """Return the methods that answer how often each method was called since the server began, as Java's server does, by `calls`."""
+    return (
+        reads("getCounter", lambda _call, args: calls().get(args.key, 0), OPEN),
+        reads("getCounters", lambda _call, _args: dict(calls()), OPEN),
+    )
 
 
-METHODS: dict[str, Handler] = {
-    "aliveSince": lambda _call, _args: _started,
-    **counting(dict),  # the dispatcher puts those of its own counts in their place
-    "getCpuProfile": lambda _call, _args: "",
-    "getName": lambda _call, _args: NAME,
-    "getOption": lambda _call, args: _options.get(args.key),
-    "getOptions": lambda _call, _args: dict(_options),
-    "getStatus": lambda _call, _args: idl.fb303.fb_status.ALIVE,
-    "getStatusDetails": lambda _call, _args: "",
-    "getVersion": _version,
-    "reinitialize": _nothing,
-    "setOption": _set_option,
-    "shutdown": _nothing,
-}
+METHODS = (
+    reads("aliveSince", lambda _call, _args: _started, OPEN),
+    *counting(dict),  # the dispatcher puts those of its own counts in their place
+    reads("getCpuProfile", lambda _call, _args: "", OPEN),
+    reads("getName", lambda _call, _args: NAME, OPEN),
+    reads("getOption", lambda _call, args: _options.get(args.key), OPEN),
+    reads("getOptions", lambda _call, _args: dict(_options), OPEN),
+    reads("getStatus", lambda _call, _args: idl.fb303.fb_status.ALIVE, OPEN),
+    reads("getStatusDetails", lambda _call, _args: "", OPEN),
+    reads("getVersion", _version, OPEN),
+    reads("reinitialize", _nothing, OPEN),
+    changes("setOption", _set_option, ADMIN),
+    reads("shutdown", _nothing, OPEN),
+)

@@ -14,24 +14,24 @@ from metastore.idl import (
     GetFileMetadataResult,
     PutFileMetadataResult,
 )
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.entry import reads
+from metastore.methods.forms.rules import OPEN
 
-METHODS: dict[str, Handler] = {
-    "cm_recycle": lambda call, args: CmRecycleResponse(),
-    "get_file_metadata": lambda call, args: GetFileMetadataResult(metadata={}, isSupported=False),
-    "get_file_metadata_by_expr": lambda call, args: GetFileMetadataByExprResult(metadata={}, isSupported=False),
-    "put_file_metadata": lambda call, args: PutFileMetadataResult(),
-    "clear_file_metadata": lambda call, args: ClearFileMetadataResult(),
-    "cache_file_metadata": lambda call, args: CacheFileMetadataResult(isSupported=False),
-}
-
-ANSWERS = {
-    "cm_recycle": "an empty answer; nothing is recycled",
-    "get_file_metadata": "no metadata, `isSupported` is false",
-    "get_file_metadata_by_expr": "no metadata, `isSupported` is false",
-    "put_file_metadata": "an empty answer; nothing is kept",
-    "clear_file_metadata": "an empty answer",
-    "cache_file_metadata": "`isSupported` is false",
-    "get_type_all": "MetaException *Not yet implemented*, as in Java",
-}
-"""What methods of dead features answer, for the documentation."""
+METHODS = (
+    reads("cm_recycle", lambda call, args: CmRecycleResponse(), OPEN, dead="an empty answer; nothing is recycled"),
+    reads(
+        "get_file_metadata",
+        lambda call, args: GetFileMetadataResult(metadata={}, isSupported=False),
+        OPEN,
+        dead="no metadata, `isSupported` is false",
+    ),
+    reads(
+        "get_file_metadata_by_expr",
+        lambda call, args: GetFileMetadataByExprResult(metadata={}, isSupported=False),
+        OPEN,
+        dead="no metadata, `isSupported` is false",
+    ),
+    reads("put_file_metadata", lambda call, args: PutFileMetadataResult(), OPEN, dead="an empty answer; nothing is kept"),
+    reads("clear_file_metadata", lambda call, args: ClearFileMetadataResult(), OPEN, dead="an empty answer"),
+    reads("cache_file_metadata", lambda call, args: CacheFileMetadataResult(isSupported=False), OPEN, dead="`isSupported` is false"),
+)

@@ -10,8 +10,21 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from metastore.errors import NoSuchObject
-from metastore.methods.forms.entry import Handler
-from metastore.methods.forms.rules import ADMIN, OPEN, READ, SEE, TABLE, Around, Decision, MethodRule, Want, database, found_by, needs
+from metastore.methods.forms.rules import (
+    ADMIN,
+    OPEN,
+    READ,
+    SEE,
+    TABLE,
+    Around,
+    Decision,
+    Handler,
+    MethodRule,
+    Want,
+    found_by,
+    needs,
+    on_database,
+)
 from metastore.methods.transactions.transaction_rules import seen, seen_events
 from metastore.service.authorization.decision import TRANSACTION, Hide, Sent
 from metastore.service.authorization.lookups import of_others
@@ -32,12 +45,15 @@ LOOKS = 10
 
 
 class ConsoleQuery(NamedTuple):
-    """What a query does, and its entry among the rules."""
+    """The entry of a query, of which there is no method."""
 
+    name: str
     handler: Handler
     rule: MethodRule
     describe: Callable[[Any], str] = lambda _args: ""
     """From the arguments the object that the query is about, for the log."""
+    changes: bool = False
+    replica: bool = False
 
 
 def _filled(key: str, show: Callable[[Decision, Any, list[Any]], list[Any]], key_of: Callable[[Any], Any]) -> Around:
@@ -127,63 +143,74 @@ _SHOWN_COMPACTIONS = _filled("before", _about(_NAMED), lambda row: row.id)
 _SHOWN_EVENTS = _filled("before", _about(_NAMED), lambda row: row.last)
 _SHOWN_TABLES = _filled("after", _shown_tables, lambda row: (row.database, row.name))
 
-QUERIES: dict[str, ConsoleQuery] = {
-    "show_databases_page": ConsoleQuery(
+_QUERIES = (
+    ConsoleQuery(
+        "show_databases_page",
         lambda call, args: browsing.databases(call, args.catalog, args.part, args.after, args.most),
         MethodRule(around=_filled("after", _shown_databases, lambda row: row.name)),
     ),
-    "show_tables_page": ConsoleQuery(
+    ConsoleQuery(
+        "show_tables_page",
         lambda call, args: browsing.tables(call, args.catalog, None, args.parts, args.after, args.most),
         MethodRule(around=_SHOWN_TABLES, operation="SHOWTABLES"),
     ),
-    "show_database_tables_page": ConsoleQuery(
+    ConsoleQuery(
+        "show_database_tables_page",
         lambda call, args: browsing.tables(call, args.catalog, args.database, args.parts, args.after, args.most),
-        needs(database((SEE,), "database", "catalog"), around=_SHOWN_TABLES, operation="SHOWTABLES"),
+        needs(on_database((SEE,), "database", "catalog"), around=_SHOWN_TABLES, operation="SHOWTABLES"),
         lambda args: str(args.database),
     ),
-    "show_partitions_page": ConsoleQuery(
+    ConsoleQuery(
+        "show_partitions_page",
         lambda call, args: browsing.table_partitions(
             call, TableName(args.catalog, args.database, args.table), args.text, args.part, args.after, args.most
         ),
         needs(found_by("any privilege on the table", _of_table), operation="SHOWPARTITIONS"),
         _table_name,
     ),
-    "show_snapshots": ConsoleQuery(
+    ConsoleQuery(
+        "show_snapshots",
         lambda call, args: iceberg.snapshots(call, TableName(args.catalog, args.database, args.table)),
         needs(found_by("SELECT on the table", _read_table), operation="DESCTABLE"),
         _table_name,
     ),
-    "show_transactions_page": ConsoleQuery(
+    ConsoleQuery(
+        "show_transactions_page",
         lambda call, args: browsing.open_or_aborted(call, args.state, args.user, args.after, args.most),
         MethodRule(around=_own_transactions),
     ),
-    "show_transaction": ConsoleQuery(
-        lambda call, args: browsing.transaction(call, args.id), needs(found_by("one's own transaction", _own_transaction))
+    ConsoleQuery(
+        "show_transaction",
+        lambda call, args: browsing.transaction(call, args.id),
+        needs(found_by("one's own transaction", _own_transaction)),
     ),
-    "show_compactions_page": ConsoleQuery(
+    ConsoleQuery(
+        "show_compactions_page",
         lambda call, args: browsing.compactions(call, args.filters, args.before, args.most),
         MethodRule(around=_SHOWN_COMPACTIONS, operation="SHOW_COMPACTIONS"),
     ),
-    "show_compaction": ConsoleQuery(
+    ConsoleQuery(
+        "show_compaction",
         lambda call, args: browsing.compaction(call, args.id),
         MethodRule(
             keep=_one_seen(lambda decision, rows: seen(decision, rows, _NAMED), browsing.no_compaction), operation="SHOW_COMPACTIONS"
         ),
     ),
-    "show_events_page": ConsoleQuery(
+    ConsoleQuery(
+        "show_events_page",
         lambda call, args: browsing.events(call, args.filters, args.before, args.most),
         MethodRule(around=_SHOWN_EVENTS),
     ),
-    "show_event": ConsoleQuery(
-        lambda call, args: browsing.event(call, args.id), MethodRule(keep=_one_seen(seen_events, browsing.no_event))
+    ConsoleQuery(
+        "show_event", lambda call, args: browsing.event(call, args.id), MethodRule(keep=_one_seen(seen_events, browsing.no_event))
     ),
-    "show_waits": ConsoleQuery(lambda call, _args: locks.waiting_since(call.database), OPEN),
-    "show_jobs": ConsoleQuery(lambda call, _args: browsing.leases(call), ADMIN),
-    "show_settings": ConsoleQuery(lambda call, _args: call.metastore.config, ADMIN),
-    "show_state": ConsoleQuery(lambda _call, args: args.look(), OPEN),
-    "show_clients": ConsoleQuery(lambda _call, args: args.look(), ADMIN),
-    "show_slow_calls": ConsoleQuery(lambda _call, args: args.look(), ADMIN),
-}
-"""By name. The names begin as those of methods that read do, so that the audit log has no lines of them."""
+    ConsoleQuery("show_waits", lambda call, _args: locks.waiting_since(call.database), OPEN),
+    ConsoleQuery("show_jobs", lambda call, _args: browsing.leases(call), ADMIN),
+    ConsoleQuery("show_settings", lambda call, _args: call.metastore.config, ADMIN),
+    ConsoleQuery("show_state", lambda _call, args: args.look(), OPEN),
+    ConsoleQuery("show_clients", lambda _call, args: args.look(), ADMIN),
+    ConsoleQuery("show_slow_calls", lambda _call, args: args.look(), ADMIN),
+)
 
-RULES: dict[str, MethodRule] = {name: query.rule for name, query in QUERIES.items()}
+QUERIES: dict[str, ConsoleQuery] = {each.name: each for each in _QUERIES}
+"""By name."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.idl import ShowLocksResponse
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.rules import MethodRule, found_by, needs
+from metastore.methods.transactions import transaction_rules as rules
 from metastore.service.call.context import Call
 from metastore.service.transactions import locks
 
@@ -16,10 +18,31 @@ def _show_locks(call: Call, args: Any) -> ShowLocksResponse:
     return ShowLocksResponse(locks=found)
 
 
-METHODS: dict[str, Handler] = {
-    "lock": lambda call, args: locks.lock(call, args.rqst),
-    "check_lock": lambda call, args: locks.check_lock(call, args.rqst.lockid),
-    "unlock": lambda call, args: locks.unlock(call, args.rqst.lockid),
-    "heartbeat": lambda call, args: locks.heartbeat(call, args.ids.lockid or 0, args.ids.txnid or 0),
-    "show_locks": _show_locks,
-}
+METHODS = (
+    changes(
+        "lock",
+        lambda call, args: locks.lock(call, args.rqst),
+        needs(
+            found_by(
+                "any privilege to read, that of the operation to write; CREATE on the database of what is not there", rules.locks_objects
+            ),
+            rules.own_transactions(lambda args: [args.rqst.txnid]),
+            operation="LOCKTABLE",
+            fill=rules.as_caller,
+        ),
+    ),
+    reads(
+        "check_lock",
+        lambda call, args: locks.check_lock(call, args.rqst.lockid),
+        needs(rules.own_lock("rqst.lockid"), operation="LOCKTABLE"),
+    ),
+    changes(
+        "unlock", lambda call, args: locks.unlock(call, args.rqst.lockid), needs(rules.own_lock("rqst.lockid"), operation="UNLOCKTABLE")
+    ),
+    reads(
+        "heartbeat",
+        lambda call, args: locks.heartbeat(call, args.ids.lockid or 0, args.ids.txnid or 0),
+        needs(rules.own_lock("ids.lockid"), rules.own_transactions(lambda args: [args.ids.txnid]), operation="LOCKTABLE"),
+    ),
+    reads("show_locks", _show_locks, MethodRule(keep=rules.kept_locks, shows=rules.LOCKS_SHOWN)),
+)

@@ -10,7 +10,6 @@ from typing import Any
 from metastore.errors import MetaError
 from metastore.idl import DataOperationType, LockType, NotificationEventRequest, NotificationEventsCountResponse
 from metastore.listeners.notifications import NamedTable, named_beside
-from metastore.methods.forms.entry import Handler
 from metastore.methods.forms.rules import (
     ADMIN,
     ADMINISTER,
@@ -20,7 +19,6 @@ from metastore.methods.forms.rules import (
     DELETE,
     DROP,
     INSERT,
-    OPEN,
     SEE,
     SERVER,
     TABLE,
@@ -28,16 +26,15 @@ from metastore.methods.forms.rules import (
     WRITES,
     Ask,
     Decision,
-    MethodRule,
+    Handler,
     Want,
     database_name_of,
-    found_by,
     get,
     hiding,
     named_by_text,
     needs,
+    on_table,
     replaced,
-    table,
 )
 from metastore.service.authorization.decision import LOCK, TRANSACTION, Hide, Sent
 from metastore.service.authorization.lookups import compacted, is_lock_of_other, locked_table, of_others, of_others_between, table_of_key
@@ -58,7 +55,7 @@ MOST_IN_RANGE = 1_000_000
 """Ids of one range that are looked up; a longer one is refused by the method itself."""
 
 
-def _transactions(ids: Callable[[Any], Iterable[int | None]]) -> Ask:
+def own_transactions(ids: Callable[[Any], Iterable[int | None]]) -> Ask:
     """Want to go on with one's own transactions."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
@@ -68,14 +65,14 @@ def _transactions(ids: Callable[[Any], Iterable[int | None]]) -> Ask:
     return Ask("one's own transaction", find)
 
 
-def _range(call: Call, args: Any) -> Iterator[Want]:
+def own_range(call: Call, args: Any) -> Iterator[Want]:
     low, high = args.txns.min, args.txns.max
     if low is not None and high is not None and high - low < MOST_IN_RANGE:
         for each in of_others_between(call, low, high):
             yield Want((), TRANSACTION, name=str(each))
 
 
-def _lock(path: str) -> Ask:
+def own_lock(path: str) -> Ask:
     """Want to go on with one's own lock."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
@@ -86,7 +83,7 @@ def _lock(path: str) -> Ask:
     return Ask("one's own lock", find)
 
 
-def _replays(path: str, *fields: str) -> Ask:
+def replays(path: str, *fields: str) -> Ask:
     """Want to look after the server where a request replays what happened elsewhere."""
 
     def find(_call: Call, args: Any) -> Iterator[Want]:
@@ -96,7 +93,7 @@ def _replays(path: str, *fields: str) -> Ask:
     return Ask("the role `admin` to replay what happened elsewhere", find)
 
 
-def _components(call: Call, args: Any) -> Iterator[Want]:
+def locks_objects(call: Call, args: Any) -> Iterator[Want]:
     for each in args.rqst.component or ():
         where, name = database_name_of(call, each.dbname, None) if each is not None else (None, None)
         if name is None:
@@ -109,7 +106,7 @@ def _components(call: Call, args: Any) -> Iterator[Want]:
             yield Want(wanted, TABLE, where, name, locked_table(call, where or "", name, each.tablename), otherwise=CREATE)
 
 
-def _full_names(path: str, privileges: tuple[str, ...], otherwise: str | None = None) -> Ask:
+def full_names(path: str, privileges: tuple[str, ...], otherwise: str | None = None) -> Ask:
     """Want something of the tables that a list, or the keys of a map, name as `database.table`."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
@@ -134,7 +131,7 @@ def _in_list(names: list[str], number: int, parts: Sequence[str]) -> Hide:
     return hide
 
 
-def _table_used(call: Call, args: Any) -> Iterator[Want]:
+def table_used(call: Call, args: Any) -> Iterator[Want]:
     made = args.creation_metadata
     for text in sorted(getattr(made, "tablesUsed", None) or ()):
         found = named_by_text(call, text)
@@ -142,7 +139,7 @@ def _table_used(call: Call, args: Any) -> Iterator[Want]:
             yield Want(_see, TABLE, *found, otherwise=CREATE)
 
 
-def _key_value(call: Call, args: Any) -> Iterator[Want]:
+def sets_parameter(call: Call, args: Any) -> Iterator[Want]:
     """Want to change the parameter of a table that a commit sets along."""
     given = args.rqst.keyValue
     found = table_of_key(call, given.tableId or 0) if given is not None else None
@@ -150,7 +147,7 @@ def _key_value(call: Call, args: Any) -> Iterator[Want]:
         yield Want(WRITES, TABLE, *found, otherwise=CREATE, label=f"the table {given.tableId}")
 
 
-def _changed_rows(call: Call, args: Any) -> Iterator[Want]:
+def counts_rows(call: Call, args: Any) -> Iterator[Want]:
     found = table_of_key(call, args.req.tableId or 0)
     if found is not None:
 
@@ -161,12 +158,12 @@ def _changed_rows(call: Call, args: Any) -> Iterator[Want]:
         yield Want(WRITES, TABLE, *found, hide=hide)
 
 
-def _compactions(call: Call, args: Any) -> Iterator[Want]:
+def of_compactions(call: Call, args: Any) -> Iterator[Want]:
     for key, name in compacted(call, args.rqst.compactionIds or () if args.rqst is not None else ()):
         yield Want((ALTER,), TABLE, *name, otherwise=CREATE, label=f"that of compaction {key}")
 
 
-def _counted(call: Call, args: Any) -> Iterator[Want]:
+def counts_events(call: Call, args: Any) -> Iterator[Want]:
     try:
         where, name = notifications.counted_database(call, args.rqst)
     except MetaError:
@@ -174,7 +171,7 @@ def _counted(call: Call, args: Any) -> Iterator[Want]:
     yield Want((ADMINISTER,), SERVER) if name is None else Want(_see, DATABASE, where, name, hide=hiding(args, "rqst.dbName", None))
 
 
-def _as_caller(decision: Decision, args: Any) -> None:
+def as_caller(decision: Decision, args: Any) -> None:
     """Note who really opens a transaction or asks for a lock: only that user can go on with it."""
     if decision.who.user is not None:
         args.rqst.user = decision.who.user
@@ -202,7 +199,7 @@ def seen(decision: Decision, rows: Sequence[Any], name_of: Callable[[Any], tuple
     return [row for row, name in zip(rows, names, strict=True) if is_shown(*name)]
 
 
-def _kept_locks(decision: Decision, _args: Any, value: Any) -> Any:
+def kept_locks(decision: Decision, _args: Any, value: Any) -> Any:
     table_of = cache(partial(locked_table, decision.call))
 
     def name_of(each: Any) -> tuple[str | None, str | None, str | None]:
@@ -213,20 +210,20 @@ def _kept_locks(decision: Decision, _args: Any, value: Any) -> Any:
     return value
 
 
-def _kept_compactions(decision: Decision, _args: Any, value: Any) -> Any:
+def kept_compactions(decision: Decision, _args: Any, value: Any) -> Any:
     value.compacts = seen(
         decision, value.compacts or [], lambda each: (*database_name_of(decision.call, each.dbname, None), each.tablename)
     )
     return value
 
 
-def _kept_transactions(decision: Decision, _args: Any, value: Any) -> Any:
+def kept_transactions(decision: Decision, _args: Any, value: Any) -> Any:
     if not decision.is_admin:
         value.open_txns = [each for each in value.open_txns if each.user is not None and each.user == decision.who.user]
     return value
 
 
-def _kept_writes(decision: Decision, _args: Any, value: Any) -> Any:
+def kept_writes(decision: Decision, _args: Any, value: Any) -> Any:
     return seen(decision, value, lambda each: (None, each.database, each.table))
 
 
@@ -245,7 +242,7 @@ def _is_told(decision: Decision, named: NamedTable) -> bool:
     return decision.allowed([asked])[0]
 
 
-def _next_events(decision: Decision, args: Any, handler: Handler) -> Any:
+def next_events(decision: Decision, args: Any, handler: Handler) -> Any:
     """Read on until there is an event to show, many at a time: a client takes an empty answer for the end of the log."""
     request, most = args.rqst, args.rqst.maxEvents
     while True:
@@ -258,7 +255,7 @@ def _next_events(decision: Decision, args: Any, handler: Handler) -> Any:
         request.lastEvent, request.maxEvents = events[-1].eventId, max(most or 0, EVENTS_READ_ON)
 
 
-def _count(decision: Decision, args: Any, handler: Handler) -> Any:
+def counted_one_by_one(decision: Decision, args: Any, handler: Handler) -> Any:
     """Count the events of a database that may be shown: one by one where the caller may not see all."""
     if decision.is_admin:
         return handler(decision.call, args)
@@ -277,88 +274,7 @@ def _count(decision: Decision, args: Any, handler: Handler) -> Any:
     return NotificationEventsCountResponse(eventsCount=int(min(found, most)))
 
 
-_WORKER = ADMIN
-_LOCKS_SHOWN = "those of databases and tables that are shown"
+WORKER = ADMIN
+LOCKS_SHOWN = "those of databases and tables that are shown"
 
-ENTRIES: dict[str, MethodRule] = {
-    "open_txns": needs(_replays("rqst", "replPolicy", "replSrcTxnIds"), fill=_as_caller),
-    "commit_txn": needs(
-        _transactions(lambda args: [args.rqst.txnid]),
-        _replays("rqst", "replPolicy", "replLastIdInfo", "writeEventInfos"),
-        found_by("a right to change the table whose parameter it sets", _key_value),
-    ),
-    "abort_txn": needs(_transactions(lambda args: [args.rqst.txnid]), _replays("rqst", "replPolicy")),
-    "abort_txns": needs(_transactions(lambda args: args.rqst.txn_ids or ())),
-    "heartbeat_txn_range": needs(found_by("one's own transactions", _range)),
-    "get_open_txns": OPEN,
-    "get_open_txns_req": OPEN,
-    "get_open_txns_info": MethodRule(keep=_kept_transactions, shows="one's own transactions"),
-    "get_latest_txnid_in_conflict": needs(_transactions(lambda args: [args.txnId])),
-    "seed_txn_id": ADMIN,
-    "allocate_table_write_ids": needs(
-        table(WRITES, "rqst.dbName", "rqst.tableName", otherwise=CREATE),
-        _transactions(lambda args: args.rqst.txnIds or ()),
-        _replays("rqst", "replPolicy", "srcTxnToWriteIdList"),
-    ),
-    "get_valid_write_ids": needs(_full_names("rqst.fullTableNames", _see)),
-    "add_write_ids_to_min_history": needs(_transactions(lambda args: [args.txnId]), _full_names("writeIds", _see, CREATE)),
-    "get_max_allocated_table_write_id": needs(table(_see, "rqst.dbName", "rqst.tableName")),
-    "seed_write_id": ADMIN,
-    "add_dynamic_partitions": needs(
-        _transactions(lambda args: [get(args, "rqst.txnid")]), table(WRITES, "rqst.dbname", "rqst.tablename", otherwise=CREATE)
-    ),
-    "update_transaction_statistics": needs(found_by("INSERT, UPDATE, DELETE or ALTER on the table", _changed_rows)),
-    "repl_tbl_writeid_state": ADMIN,
-    "get_replayed_txns_for_policy": ADMIN,
-    **dict.fromkeys(
-        ("get_lock_materialization_rebuild", "heartbeat_lock_materialization_rebuild"),
-        needs(_transactions(lambda args: [args.txnId]), table(WRITES, "dbName", "tableName", otherwise=CREATE)),
-    ),
-    "get_materialization_invalidation_info": needs(found_by("any privilege on the tables that it is made from", _table_used)),
-    "lock": needs(
-        found_by("any privilege to read, that of the operation to write; CREATE on the database of what is not there", _components),
-        _transactions(lambda args: [args.rqst.txnid]),
-        operation="LOCKTABLE",
-        fill=_as_caller,
-    ),
-    "check_lock": needs(_lock("rqst.lockid"), operation="LOCKTABLE"),
-    "unlock": needs(_lock("rqst.lockid"), operation="UNLOCKTABLE"),
-    "heartbeat": needs(_lock("ids.lockid"), _transactions(lambda args: [args.ids.txnid]), operation="LOCKTABLE"),
-    "show_locks": MethodRule(keep=_kept_locks, shows=_LOCKS_SHOWN),
-    "get_next_notification": MethodRule(around=_next_events, shows="events of databases and tables that are shown; the others to `admin`"),
-    "get_current_notificationEventId": OPEN,
-    "get_notification_events_count": needs(
-        found_by("any privilege on the database, the role `admin` for all", _counted),
-        around=_count,
-        shows="the number of events of databases and tables that are shown",
-    ),
-    "fire_listener_event": needs(table(WRITES, "rqst.dbName", "rqst.tableName", "rqst.catName")),
-    "add_write_notification_log": needs(table(WRITES, "rqst.db", "rqst.table"), _transactions(lambda args: [args.rqst.txnId])),
-    "add_write_notification_log_in_batch": needs(
-        table(WRITES, "rqst.db", "rqst.table", "rqst.catalog"),
-        _transactions(lambda args: [each.txnId for each in args.rqst.requestList or () if each is not None]),
-    ),
-    "get_all_write_event_info": MethodRule(keep=_kept_writes, shows="writes to tables that are shown"),
-    "compact": needs(table(ALTER, "rqst.dbname", "rqst.tablename", otherwise=CREATE), operation="ALTERTABLE_COMPACT"),
-    "compact2": needs(table(ALTER, "rqst.dbname", "rqst.tablename", otherwise=CREATE), operation="ALTERTABLE_COMPACT"),
-    "show_compact": MethodRule(keep=_kept_compactions, shows=_LOCKS_SHOWN, operation="SHOW_COMPACTIONS"),
-    "abort_Compactions": needs(found_by("ownership or ALTER on the tables", _compactions), operation="ABORT_COMPACTION"),
-    "get_latest_committed_compaction_info": needs(table(_see, "rqst.dbname", "rqst.tablename")),
-    **dict.fromkeys(
-        (
-            "find_next_compact",
-            "find_next_compact2",
-            "update_compactor_state",
-            "set_hadoop_jobid",
-            "mark_compacted",
-            "mark_cleaned",
-            "mark_failed",
-            "mark_refused",
-            "submit_for_cleanup",
-            "find_columns_with_stats",
-            "update_compaction_metrics_data",
-            "remove_compaction_metrics_data",
-        ),
-        _WORKER,
-    ),
-}
+REBUILDS = needs(own_transactions(lambda args: [args.txnId]), on_table(WRITES, "dbName", "tableName", otherwise=CREATE))

@@ -21,22 +21,6 @@ if TYPE_CHECKING:
     from metastore.warehouse import Journal, Warehouse
 
 
-FROM_REPLICA = frozenset(
-    """get_all_databases get_all_functions get_all_table_constraints get_all_tables get_check_constraints get_database get_database_req
-    get_databases get_databases_req get_default_constraints get_fields get_fields_req get_fields_with_environment_context get_foreign_keys
-    get_function get_functions get_functions_req get_not_null_constraints get_num_partitions_by_filter get_part_specs_by_filter
-    get_partition get_partition_by_name get_partition_column_statistics get_partition_names get_partition_names_ps
-    get_partition_names_ps_req get_partition_names_req get_partition_req get_partition_values get_partition_with_auth get_partitions
-    get_partitions_by_expr get_partitions_by_filter get_partitions_by_filter_req get_partitions_by_names get_partitions_by_names_req
-    get_partitions_ps get_partitions_ps_with_auth get_partitions_ps_with_auth_req get_partitions_pspec get_partitions_req
-    get_partitions_spec_by_expr get_partitions_statistics_req get_partitions_with_auth get_partitions_with_specs get_primary_keys get_schema
-    get_schema_req get_schema_with_environment_context get_table get_table_column_statistics get_table_meta get_table_names_by_filter
-    get_table_objects_by_name get_table_objects_by_name_req get_table_req get_table_statistics_req get_tables get_tables_by_type
-    get_tables_ext get_unique_constraints fetch_partition_names_req""".split()  # noqa: SIM905
-)
-"""Methods that read the catalog, and nothing of transactions."""
-
-
 @dataclass(frozen=True, slots=True)
 class Metastore:
     """The parts of one running server; made by `metastore.app`, one in each worker process."""
@@ -103,6 +87,8 @@ class Call:
     method: str
     refused: bool = False
     """Whether the caller lacks a privilege, or named what it may not see."""
+    from_replica: bool = False
+    """Whether a replica may answer."""
     chosen: Database | None = None
     """The database that the call reads from, once that is known."""
 
@@ -122,7 +108,7 @@ class Call:
         replica = self.metastore.replica
         if (
             replica is None
-            or self.method not in FROM_REPLICA
+            or not self.from_replica
             or not replica.is_fresh
             or time.monotonic() < self.client.reads_primary_until
         ):  # fmt: skip

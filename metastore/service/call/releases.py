@@ -7,36 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 
 HIVE = "hive"
 """The engine whose statistics are meant where none is named."""
 
-_REQUESTS_OF_2_3 = frozenset(
-    {
-        "add_partitions_req",
-        "drop_partitions_req",
-        "get_partitions_statistics_req",
-        "get_table_objects_by_name_req",
-        "get_table_statistics_req",
-    }
-)
-"""The `_req` methods that a 2.3 client calls too."""
 
-_REQUESTS_OF_3 = _REQUESTS_OF_2_3 | {"get_table_req"}
+class Sign(Enum):
+    """What a call of a method shows of its client's release."""
 
-_REPLACED_BY_4 = frozenset(
-    {
-        "alter_database",
-        "drop_database",
-        "get_database",
-        "get_partition",
-        "get_partition_names",
-        "get_partitions",
-        "get_tables",
-        "truncate_table",
-    }
-)
-"""Methods for which 4.0's client calls others, and to which 3's sends `@catalog#database`."""
+    READS_TABLE = "2.3's client reads tables by it"
+    MARKS_CATALOG = "3's client sends `@catalog#database` to it, 4.0's client calls another method"
+    SINCE_3 = "clients since 3 call it"
+    SINCE_4 = "clients since 4 call it"
 
 
 @dataclass(slots=True)
@@ -75,21 +58,16 @@ class ReleaseTraces:
             return False
         return engine == HIVE or (engine is None and self.is_4)
 
-    def ends(self, method: str) -> bool:
-        """Tell whether the client takes the end of the connection for the answer where an argument is missing."""
-        return self.is_3 or (self.is_4 and method == "get_partitions_pspec")
+    def ends(self, *, for_4: bool) -> bool:
+        """Return whether the client takes the end of the connection for the answer where an argument is missing; 4's `for_4` alone."""
+        return self.is_3 or (self.is_4 and for_4)
 
-    def note(self, method: str, arguments: Iterable[object]) -> None:
-        """Remember what a call of a method that `tells_release` tells."""
-        if method == "get_table":
+    def note(self, sign: Sign, arguments: Iterable[object]) -> None:
+        """Remember the sign that a call gives."""
+        if sign is Sign.READS_TABLE:
             self.get_table = True
-        elif method in _REPLACED_BY_4:
+        elif sign is Sign.MARKS_CATALOG:
             self.marked_catalog = self.marked_catalog or any(isinstance(each, str) and each.startswith("@") for each in arguments)
         else:
             self.request_methods = True
-            self.is_4 = self.is_4 or method not in _REQUESTS_OF_3
-
-
-def tells_release(method: str) -> bool:
-    """Tell whether a call of a method tells something of its client's release."""
-    return method == "get_table" or method in _REPLACED_BY_4 or (method.endswith("_req") and method not in _REQUESTS_OF_2_3)
+            self.is_4 = self.is_4 or sign is Sign.SINCE_4

@@ -17,14 +17,12 @@ from thriftpy2.thrift import TApplicationException, TException, TMessageType, TP
 
 from metastore import errors, log
 from metastore.listeners.events import FunctionEnd
-from metastore.methods.documents import RULES
-from metastore.methods.forms.entry import ALL, Handler
+from metastore.methods.forms.entry import ALL, Method
 from metastore.methods.interface import query_ids
 from metastore.methods.interface.errors import failure, internal_error, reason, unknown_method
 from metastore.methods.interface.signatures import Signature, signature
-from metastore.methods.interface.variants import OLD_REQUESTS, OLD_RESULTS
 from metastore.methods.operations import fb303
-from metastore.methods.operations import queries as browsing
+from metastore.methods.operations.queries import QUERIES, ConsoleQuery
 from metastore.service.authorization.decision import Decision
 from metastore.service.call.context import Call, Client, Metastore
 from metastore.service.call.long_lists import LongList
@@ -55,11 +53,6 @@ def _encode(dialect: Dialect, message: Message, kind: int, body: TPayload) -> by
         here.work.encoding_seconds += perf_counter() - began
 
 
-def _logged(method: str, log_calls: str) -> bool:
-    """Tell whether calls of a method that succeed are logged, by the setting `log_calls`."""
-    return log_calls == "all" or (log_calls == "changes" and audit.changes(method))
-
-
 @dataclass(slots=True)
 class Outcome:
     """What became of a call."""
@@ -69,6 +62,8 @@ class Outcome:
     """When it began, by `time.perf_counter`."""
     received: int = 0
     """Bytes of the request."""
+    changes: bool = False
+    """Whether its method changes something."""
     ended: float = 0.0
     """When its reply was there."""
     parts: tuple[float, ...] = ()
@@ -95,20 +90,19 @@ class Dispatcher:
     """Answers the messages of all connections of a process."""
 
     def __init__(
-        self, metastore: Metastore, methods: Mapping[str, Handler], settings: WireSettings, telemetry: Telemetry,
+        self, metastore: Metastore, methods: Mapping[str, Method], settings: WireSettings, telemetry: Telemetry,
         traces: Traces | None = None,
     ) -> None:  # fmt: skip
         self._traces = traces
         self._metastore = metastore
         self._counts = telemetry.counts
-        counting = fb303.counting(self._counts.by_method)
-        self._methods = {name: counting.get(name, handler) for name, handler in methods.items()}
+        self._methods = {**methods, **{each.name: each for each in fb303.counting(self._counts.by_method)}}
         self._slow = telemetry.slow
         self._settings = settings
-        self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer, {**RULES, **browsing.RULES})
+        self._guard = None if metastore.authorizer is None else Guard(metastore.authorizer)
         self._audit = None if settings.audit_log is None else audit.Audit(settings.audit_log, settings.audit_format)
-        self._quiet = frozenset(name for name in (*self._methods, *browsing.QUERIES) if not _logged(name, settings.log_calls))
-        """Methods whose calls have no line in the log as long as they succeed."""
+        self._logs_changes, self._logs_reads = settings.log_calls in ("all", "changes"), settings.log_calls == "all"
+        """Whether calls that succeed have a line in the log."""
         self._log = log.get("metastore.call").bind()
 
     def choose(self, method: str, _kind: int) -> type[TPayload] | None:
@@ -118,9 +112,9 @@ class Dispatcher:
     def answer(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
         """Run the call and return the reply, which is to be sent before the outcome is recorded: nobody has to wait for the log."""
         method = message.name
-        handler = self._methods.get(method)
+        entry = self._methods.get(method)
         traced = None if self._traces is None else self._traces.begin(method, client)
-        if handler is None or message.type not in _CALLS:
+        if entry is None or message.type not in _CALLS:
             outcome = Outcome(method, perf_counter(), len(message.raw))
             outcome.reply, outcome.result = self._refuse(message, dialect)
             outcome.ended = perf_counter()
@@ -128,21 +122,21 @@ class Dispatcher:
             called = signature(method)
 
             def step(call: Call, outcome: Outcome) -> Any:
-                args = self._arguments(message, dialect, called)
-                if called.tells_release:
-                    client.release.note(method, vars(args).values())
+                args = self._arguments(message, dialect, entry, called)
+                if entry.sign is not None:
+                    client.release.note(entry.sign, vars(args).values())
                 outcome.object = called.describe(args)  # before the handler, which may normalise names in its arguments
                 if called.queries:
                     outcome.query = query_ids.find(called.queries, args)
-                value = self._run(handler, call, args)
-                outcome.reply = self._success(message, dialect, client, called, value)
+                value = self._run(entry, call, args)
+                outcome.reply = self._success(message, dialect, client, entry, called, value)
                 return value
 
             def fail(outcome: Outcome, error: Exception) -> None:
                 outcome.reply = self._failure(message, dialect, client, error)
-                outcome.ends = isinstance(error, errors.MissingArgument) and client.release.ends(method)
+                outcome.ends = isinstance(error, errors.MissingArgument) and client.release.ends(for_4=entry.ends_for_4)
 
-            outcome = self._frame(client, Outcome(method, perf_counter(), len(message.raw)), message.body, step, fail)
+            outcome = self._frame(client, entry, len(message.raw), message.body, step, fail)
             if called.oneway or outcome.ends:
                 outcome.reply = None
         if traced is not None:
@@ -150,14 +144,16 @@ class Dispatcher:
         return outcome
 
     def _frame(
-        self, client: Client, outcome: Outcome, args: Any, step: Callable[[Call, Outcome], Any], fail: Callable[[Outcome, Exception], None]
-    ) -> Outcome:
+        self, client: Client, entry: Method | ConsoleQuery, received: int, args: Any,
+        step: Callable[[Call, Outcome], Any], fail: Callable[[Outcome, Exception], None],
+    ) -> Outcome:  # fmt: skip
         """Run a call, whichever way it came: note it, tell the listeners of its end, keep it if it was slow. It raises what `fail` raises.
 
         `step` returns the method's value and notes in the outcome what it finds out; `fail` hears of its error.
         """
+        outcome = Outcome(entry.name, perf_counter(), received, entry.changes)
         client.running, client.running_since = outcome.method, outcome.began
-        call = Call(self._metastore, client, outcome.method)
+        call = Call(self._metastore, client, outcome.method, from_replica=entry.replica)
         work = here.work
         work.begin()
         value: Any = None
@@ -168,7 +164,7 @@ class Dispatcher:
             failed = raised
             outcome.result, outcome.reason = type(raised).__name__, reason(raised)
             fail(outcome, raised)
-        if self._metastore.replica is not None and audit.changes(outcome.method):
+        if self._metastore.replica is not None and entry.changes:
             call.note_change()
         if self._metastore.listeners.end:
             self._metastore.listeners.ended(FunctionEnd(call.info, outcome.object, failed))
@@ -180,9 +176,9 @@ class Dispatcher:
             self._note_slow(client, outcome, args, value, work.statements)
         return outcome
 
-    def _run(self, handler: Handler, call: Call, args: Any) -> Any:
+    def _run(self, entry: Method | ConsoleQuery, call: Call, args: Any) -> Any:
         """Return a handler's value as far as the caller may see it."""
-        return handler(call, args) if self._guard is None else self._guard.run(handler, call, args)
+        return entry.handler(call, args) if self._guard is None else self._guard.run(entry.rule, entry.handler, call, args)
 
     def _tell(self, traced: TracedCall, client: Client, outcome: Outcome) -> None:
         """End the span of a call."""
@@ -204,12 +200,12 @@ class Dispatcher:
         self._log.warning("slow call", **asdict(slow))
 
     def run(self, client: Client, method: str, **arguments: Any) -> Any:
-        """Run a method, or a query of `wire.browsing`, for who speaks no Thrift: all else is as in `answer`, and it is recorded.
+        """Run a method, or a query of the console, for who speaks no Thrift: all else is as in `answer`, and it is recorded.
 
         Raises MetastoreError, and what a fault of the server raises.
         """
-        query = browsing.QUERIES.get(method)
-        handler = query.handler if query is not None else self._methods[method]
+        query = QUERIES.get(method)
+        entry = query if query is not None else self._methods[method]
         args: Any = SimpleNamespace(**arguments) if query is not None else signature(method).args(**arguments)
         traced = None if self._traces is None else self._traces.begin(method, client)
         value: Any = None
@@ -219,7 +215,7 @@ class Dispatcher:
             nonlocal value
             outcome.object = query.describe(args) if query is not None else signature(method).describe(args)
             try:
-                value = self._run(handler, call, args)
+                value = self._run(entry, call, args)
             except TException as raised:  # a refusal that the method could tell no other way, or an error of a client's making
                 cause = raised.__cause__
                 raise (cause if isinstance(cause, errors.MetastoreError) else errors.MetaError(str(raised))) from raised
@@ -229,7 +225,7 @@ class Dispatcher:
             nonlocal failed
             failed = error
 
-        outcome = self._frame(client, Outcome(method, perf_counter()), args, step, fail)
+        outcome = self._frame(client, entry, 0, args, step, fail)
         if traced is not None:
             self._tell(traced, client, outcome)
         self.record(client, outcome)
@@ -253,10 +249,10 @@ class Dispatcher:
         seconds = outcome.ended - outcome.began
         self._counts.call(outcome.method, outcome.result, seconds, outcome.parts, outcome.received, len(outcome.reply or b""))
         request = ""
-        if self._audit is not None and (outcome.refused or audit.changes(outcome.method)):
+        if self._audit is not None and (outcome.refused or outcome.changes):
             result = "refused" if outcome.refused else outcome.result
             request = self._audit.record(client, outcome.method, outcome.object, result, seconds, outcome.query)
-        if outcome.result != "ok" or outcome.method not in self._quiet or log.logs_everything():
+        if outcome.result != "ok" or (self._logs_changes if outcome.changes else self._logs_reads) or log.logs_everything():
             self._log_call(client, outcome, seconds, request)
 
     def _log_call(self, client: Client, outcome: Outcome, seconds: float, request: str) -> None:
@@ -284,17 +280,19 @@ class Dispatcher:
         error = TApplicationException(TApplicationException.INVALID_MESSAGE_TYPE, f"Message type {message.type} is no call of {method}")
         return self._exception(message, dialect, error), "no call"
 
-    def _arguments(self, message: Message, dialect: Dialect, called: Signature) -> Any:
+    def _arguments(self, message: Message, dialect: Dialect, entry: Method, called: Signature) -> Any:
         if message.invalid_text is not None:
             raise errors.MetaError(f"{message.invalid_text} of {message.name} is no UTF-8; send text as UTF-8")
-        old = OLD_REQUESTS.get(message.name)
+        old = entry.old_request
         if old is not None and old.suspected(message.body):
             old.take(message.body, decode(message.raw, dialect.protocol, self._settings, old.args))
         if called.request is not None and getattr(message.body, called.request) is None:
             raise errors.MetaError(f"{message.name} needs its request: set the argument {called.request}")
         return message.body
 
-    def _success(self, message: Message, dialect: Dialect, client: Client, called: Signature, value: Any) -> bytes | LargeReply:
+    def _success(
+        self, message: Message, dialect: Dialect, client: Client, entry: Method, called: Signature, value: Any
+    ) -> bytes | LargeReply:
         """Encode a result. Raises TApplicationException if it is not what the method returns, and if it is nothing where a value is due."""
         if value is None and called.returns:
             # What Hive's clients make of an empty result, with a reason.
@@ -305,8 +303,8 @@ class Dispatcher:
         try:
             result: Any = called.result()
             if value is not None:
-                if message.name in OLD_RESULTS and client.release.is_2_3:
-                    old = OLD_RESULTS[message.name]
+                old = entry.old_result
+                if old is not None and client.release.is_2_3:
                     result = old.result(success=old.value(value))
                 elif called.returns:
                     result.success = value

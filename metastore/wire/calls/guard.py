@@ -13,8 +13,7 @@ from typing import Any
 from thriftpy2.thrift import TException, TPayload
 
 from metastore import errors
-from metastore.methods.forms.entry import Handler
-from metastore.methods.forms.rules import Late, MethodRule
+from metastore.methods.forms.rules import Handler, Late, MethodRule
 from metastore.service.authorization.decision import Decision, Want
 from metastore.service.authorizer import SEE, TABLE, Access, Authorizer, Who, owner_of
 from metastore.service.call.context import Call
@@ -26,13 +25,11 @@ _MARK = "Hidden_"
 class Guard:
     """Runs the handlers of a process for callers who may not do everything."""
 
-    def __init__(self, authorizer: Authorizer, rules: Mapping[str, MethodRule]) -> None:
+    def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
-        self._rules = rules
 
-    def run(self, handler: Handler, call: Call, args: Any) -> Any:
+    def run(self, rule: MethodRule, handler: Handler, call: Call, args: Any) -> Any:
         """Return what the caller may see of a handler's value. Raises what the handler raises, and MetaException for a refusal."""
-        rule = self._rules[call.method]
         if rule.fill is not None:
             rule.fill(Decision(call, self._authorizer, rule.operation), args)
         try:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from metastore import log
-from metastore.methods import METHODS, Handler
+from metastore.methods import METHODS, Method
 from metastore.service.call.context import Metastore
 from metastore.telemetry.telemetry import Telemetry
 from metastore.wire.connection.worker import Worker, listen
@@ -42,7 +42,7 @@ class Supervisor:
         settings: WireSettings,
         make_metastore: Callable[[], Metastore],
         *,
-        methods: Mapping[str, Handler] = METHODS,
+        methods: Mapping[str, Method] = METHODS,
         ready: Callable[[str, int], None] | None = None,
         on_worker_death: Callable[[int], None] | None = None,
         close_metastore: Callable[[Metastore], None] | None = None,
@@ -230,7 +230,7 @@ class Supervisor:
 class ServerThread:
     """A server in a thread of this process, for tests and for programs that bring their own metastore."""
 
-    def __init__(self, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler] = METHODS) -> None:
+    def __init__(self, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Method] = METHODS) -> None:
         tls = certificates(settings)
         self._sockets = listen(settings)
         self.host, self.port = self._sockets.thrift.getsockname()[:2]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from metastore import log
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.entry import Method
 from metastore.service.call.context import Metastore
 from metastore.telemetry.telemetry import Telemetry
 from metastore.wire.auth.authenticator import Authenticator
@@ -93,7 +93,7 @@ class Worker:
     """The accept loop of one process. `run` blocks; `stop` may be called from a signal handler or another thread."""
 
     def __init__(
-        self, sockets: Sockets, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Handler],
+        self, sockets: Sockets, settings: WireSettings, metastore: Metastore, methods: Mapping[str, Method],
         tls: Certificates | None, telemetry: Telemetry,
     ) -> None:  # fmt: skip
         self._sockets = sockets

@@ -11,7 +11,6 @@ import pytest
 from metastore import idl
 from metastore.errors import MetaError
 from metastore.methods import METHODS
-from metastore.methods.documents import RULES
 from metastore.service.call.context import Call, Client, Metastore
 from metastore.wire.calls.guard import Guard
 
@@ -33,8 +32,9 @@ class Caller:
             for name, value in (*zip(names, args, strict=False), *kwargs.items()):
                 setattr(struct, name, deepcopy(value))  # as the wire makes them anew for each call
             assert self.metastore.authorizer is not None
-            guard = Guard(self.metastore.authorizer, RULES)
-            return guard.run(METHODS[method], Call(self.metastore, self._client, method), struct)
+            guard = Guard(self.metastore.authorizer)
+            entry = METHODS[method]
+            return guard.run(entry.rule, entry.handler, Call(self.metastore, self._client, method), struct)
 
         return call
 

@@ -9,7 +9,7 @@ import pytest
 
 from metastore import idl
 from metastore.errors import NoSuchObject, PermissionDenied
-from metastore.methods.operations import queries as browsing
+from metastore.methods.operations.queries import QUERIES
 from metastore.methods.transactions import transaction_rules as transactions
 from metastore.service.call.context import Call, Client, Metastore
 from metastore.wire.calls.guard import Guard
@@ -112,7 +112,7 @@ def _shown_event(caller: Caller, key: int) -> bool:
     assert authorizer is not None
     call = Call(caller.metastore, Client("127.0.0.1:1", user="bob"), "show_event")
     try:
-        Guard(authorizer, browsing.RULES).run(browsing.QUERIES["show_event"].handler, call, SimpleNamespace(id=key))
+        Guard(authorizer).run(QUERIES["show_event"].rule, QUERIES["show_event"].handler, call, SimpleNamespace(id=key))
     except NoSuchObject:
         return False
     return True

@@ -12,7 +12,7 @@ from metastore import idl
 from metastore.config import Config
 from metastore.errors import MetaError, PermissionDenied
 from metastore.methods import METHODS
-from metastore.methods.documents import RULES, document
+from metastore.methods.documents import privileges
 from metastore.methods.forms.rules import Want, found_by, needs
 from metastore.service.authorization.grants import Grants
 from metastore.service.authorization.loading import load
@@ -99,7 +99,7 @@ def test_one_that_gives_no_answer_allows_nothing(make_metastore: MetastoreMaker,
     for call in (lambda caller: caller.get_database("shop"), lambda caller: caller.drop_database("shop", True, True)):
         with pytest.raises(Exception):  # noqa: B017, PT011  # of whatever kind
             call(Caller(broken, "olga"))
-    assert "shop" in METHODS["get_all_databases"](call_of(server), None)
+    assert "shop" in METHODS["get_all_databases"].handler(call_of(server), None)
 
 
 def test_an_entry_that_can_not_hide_what_is_hidden_refuses(make_metastore: MetastoreMaker) -> None:
@@ -111,9 +111,9 @@ def test_an_entry_that_can_not_hide_what_is_hidden_refuses(make_metastore: Metas
     assert server.authorizer is not None
     call = call_of(server, "get_database", "bob")
     with pytest.raises(PermissionDenied):
-        Guard(server.authorizer, {"get_database": rule}).run(METHODS["get_database"], call, args)
+        Guard(server.authorizer).run(rule, METHODS["get_database"].handler, call, args)
     assert call.refused
 
 
 def test_the_document_is_current() -> None:
-    assert DOCUMENT.read_text() == document(RULES), "run `python -m metastore.methods privileges > docs/privileges.md`"
+    assert DOCUMENT.read_text() == privileges(), "run `python -m metastore.methods privileges > docs/privileges.md`"

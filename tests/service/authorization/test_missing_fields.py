@@ -14,7 +14,6 @@ from metastore.config import Config
 from metastore.errors import MetastoreError
 from metastore.listeners import Listeners
 from metastore.methods import METHODS
-from metastore.methods.interface.variants import OLD_REQUESTS
 from metastore.service.call.context import Client, Metastore
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core import migrate
@@ -52,7 +51,7 @@ def test_a_caller_without_rights_is_told_in_words(metastore: Metastore, method: 
     for what, args in arguments(method):
         for user in ("alice", "bob", None):  # the owner of the table, somebody, and nobody
             ends.error = None
-            raw = write_message(BINARY, method, TMessageType.CALL, 1, args) if method in OLD_REQUESTS else b""
+            raw = write_message(BINARY, method, TMessageType.CALL, 1, args) if METHODS[method].old_request is not None else b""
             with capture_logs():
                 dispatcher.answer(Message(method, TMessageType.CALL, 1, args, raw), Client("127.0.0.1:1", user=user), BINARY)
             error = ends.error

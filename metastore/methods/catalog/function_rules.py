@@ -6,26 +6,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from metastore.idl import Function
-from metastore.methods.catalog.table_rules import owned, some
+from metastore.methods.catalog.table_rules import some
 from metastore.methods.forms.rules import (
     ALTER,
     CREATE,
     DATABASE,
-    DROP,
     FUNCTION,
     SEE,
     Ask,
     Decision,
-    MethodRule,
     Want,
-    database,
     database_name_of,
-    found_by,
-    function,
     get,
     hiding,
     named,
-    needs,
 )
 from metastore.service.authorizer import Access, owner_of
 from metastore.service.call.context import Call
@@ -39,12 +33,12 @@ def _kept_functions(decision: Decision, functions: Sequence[Function], catalog: 
     return [each for each, ok in zip(functions, decision.allowed(asked), strict=True) if ok]
 
 
-def _kept_all_functions(decision: Decision, _args: Any, value: Any) -> Any:
+def kept_all_functions(decision: Decision, _args: Any, value: Any) -> Any:
     value.functions = _kept_functions(decision, value.functions, decision.call.config.default_catalog)
     return value
 
 
-def _create_function(path: str) -> Ask:
+def creates_function(path: str) -> Ask:
     def find(call: Call, args: Any) -> Iterator[Want]:
         new = get(args, path)
         where, name = database_name_of(call, new.dbName, new.catName) if new is not None else (None, None)
@@ -55,25 +49,8 @@ def _create_function(path: str) -> Ask:
     return Ask("CREATE on the database, and the right to the locations of its resources", find)
 
 
-def _alter_function(call: Call, args: Any) -> Iterator[Want]:
+def alters_function(call: Call, args: Any) -> Iterator[Want]:
     found, new = named(call, args.dbName, args.funcName), args.newFunc
     if found is not None and new is not None:
         owner = (new.ownerName, new.ownerType)
         yield Want((ALTER,), FUNCTION, *found, hide=hiding(args, "dbName", "funcName"), new_owner=owner)
-
-
-ENTRIES: dict[str, MethodRule] = {
-    "create_function": needs(_create_function("func"), operation="CREATEFUNCTION", fill=owned("func")),
-    "get_function": needs(function(SEE, "dbName", "funcName"), operation="DESCFUNCTION"),
-    "get_functions": needs(database(SEE, "dbName"), operation="SHOWFUNCTIONS", shows="functions of a database that is shown"),
-    "get_functions_req": needs(
-        database(SEE, "request.dbName", "request.catalogName"), operation="SHOWFUNCTIONS", shows="functions of a database that is shown"
-    ),
-    "get_all_functions": MethodRule(operation="SHOWFUNCTIONS", keep=_kept_all_functions, shows="functions of databases that are shown"),
-    "alter_function": needs(
-        found_by("ownership or ALTER on the function, ownership for a new owner", _alter_function),
-        _create_function("newFunc"),
-        operation="CREATEFUNCTION",
-    ),
-    "drop_function": needs(function(DROP, "dbName", "funcName"), operation="DROPFUNCTION"),
-}
