@@ -23,28 +23,75 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import metastore
-from metastore.cli.accounts import tokens, users
-from metastore.cli.catalog import browse, call, locations
-from metastore.cli.server import check, db, doctor, health, serve, show_config, slow, top
-from metastore.cli.transactions import compactions, compactor, locks, txns
-from metastore.wire.codec import IMPLEMENTATION
+
+COMMANDS = {
+    "serve": "server.serve:serve",
+    "health": "server.health:health",
+    "doctor": "server.doctor:doctor",
+    "db": "server.db:app",
+    "users": "accounts.users:app",
+    "user": "accounts.users:app",
+    "tokens": "accounts.tokens:app",
+    "config": "server.show_config:show_config",
+    "ls": "catalog.browse:ls",
+    "show": "catalog.browse:show",
+    "call": "catalog.call:call",
+    "top": "server.top:top",
+    "slow": "server.slow:slow",
+    "txns": "transactions.txns:app",
+    "locks": "transactions.locks:app",
+    "locations": "catalog.locations:app",
+    "compactions": "transactions.compactions:app",
+    "compactor": "transactions.compactor:compactor",
+    "check": "server.check:check",
+}
+"""By name, the module below `metastore.cli` and the function or the commands in it; a module is loaded when its command is asked for."""
+HIDDEN = frozenset({"user"})
+"""As `users` was called."""
+
+
+class _Commands(TyperGroup):
+    """The commands, each loaded when it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  # click's signature
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name].split(":")
+        found: Any = getattr(import_module(f"{__name__}.{module}"), name)
+        one = typer.Typer(context_settings=SETTINGS, pretty_exceptions_enable=False)
+        if isinstance(found, typer.Typer):
+            one.add_typer(found, name=cmd_name, hidden=cmd_name in HIDDEN)
+            return typer.main.get_group(one).commands[cmd_name]
+        one.command(cmd_name)(found)
+        return typer.main.get_command(one)
+
+
+SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
     name="metastore",
+    cls=_Commands,
     help="A standalone Hive metastore: run a server, look after its database, ask any server.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=SETTINGS,
 )
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from metastore.wire.codec import IMPLEMENTATION
+
         typer.echo(f"metastore {metastore.__version__}, {IMPLEMENTATION} codec")
         raise typer.Exit
 
@@ -57,27 +104,6 @@ def _options(
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""
-
-
-app.command("serve")(serve.serve)
-app.command("health")(health.health)
-app.command("doctor")(doctor.doctor)
-app.add_typer(db.app, name="db")
-app.add_typer(users.app, name="users")
-app.add_typer(users.app, name="user", hidden=True)  # as it was called
-app.add_typer(tokens.app, name="tokens")
-app.command("config")(show_config.show_config)
-app.command("ls")(browse.ls)
-app.command("show")(browse.show)
-app.command("call")(call.call)
-app.command("top")(top.top)
-app.command("slow")(slow.slow)
-app.add_typer(txns.app, name="txns")
-app.add_typer(locks.app, name="locks")
-app.add_typer(locations.app, name="locations")
-app.add_typer(compactions.app, name="compactions")
-app.command("compactor")(compactor.compactor)
-app.command("check")(check.check)
 
 
 def main() -> None:

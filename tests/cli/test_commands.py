@@ -1,5 +1,6 @@
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -223,10 +224,11 @@ def test_what_is_not_there_is_no_empty_list(uri: str, command: list[str]) -> Non
 
 
 def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for name, command in group.commands.items():
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
         if command.hidden:
             continue
-        if hasattr(command, "commands"):
+        if hasattr(command, "list_commands"):
             yield from _commands(command, (*path, name))
         else:
             yield (*path, name), command
@@ -320,3 +322,19 @@ def test_locations_are_granted_listed_and_taken_back(tmp_path: Path) -> None:
     assert run("locations", "revoke", "bob", "s3a:///../x", "--user", *db).exit_code == 1
     assert run("locations", "revoke", "bob", "/data/bob", "--user", *db).exit_code == 0
     assert run("locations", "list", *db).stdout == "group\tstaff\ts3://bucket/staff\n"
+
+
+LOADED = "import sys; {}; print(*sorted(name for name in {!r} if name in sys.modules))"
+
+
+@pytest.mark.parametrize(
+    ("done", "heavy"),
+    [
+        ("import metastore.cli", ("sqlalchemy", "pyarrow", "metastore.idl", "metastore.app", "fsspec")),
+        ("import metastore.app, metastore.cli.server.serve", ("pyarrow", "pyspark", "starlette", "opentelemetry", "prometheus_client")),
+    ],
+    ids=["the command alone", "a server"],
+)
+def test_nothing_is_loaded_that_is_not_used(done: str, heavy: tuple[str, ...]) -> None:
+    ended = subprocess.run([sys.executable, "-c", LOADED.format(done, heavy)], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == []

@@ -23,10 +23,9 @@ def _choose() -> tuple[str, type[pure.Decoder], Encode]:
     if os.environ.get("METASTORE_CODEC") != "pure":
         try:
             decoder, encoder = (importlib.import_module(f"metastore.wire.codec.{name}") for name in ("fast_decoder", "fast_encoder"))
-        except ModuleNotFoundError:
-            pass  # it was not built
         except ImportError as error:
-            warnings.warn(f"the compiled codec can not be loaded, the pure one serves: {error}", stacklevel=2)
+            if error.name not in ("metastore.wire.codec.fast_decoder", "metastore.wire.codec.fast_encoder"):  # else it was not built
+                warnings.warn(f"the compiled codec can not be loaded, the pure one serves: {error}", stacklevel=2)
         else:
             return "compiled", decoder.BinaryDecoder, encoder.encode_binary
     return "pure", pure_binary.FastBinaryDecoder, pure_encoder.encode_binary
