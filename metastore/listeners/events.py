@@ -217,7 +217,7 @@ class UpdateStatistics(Event):
 
     table: Table
     statistics: Sequence[ColumnStatistics]
-    data: Sequence[Sequence[str]]
+    data: Sequence[Sequence[str]] = ()
     """For each of `statistics` the ColumnStatisticsData of its columns in turn, in Thrift's binary protocol as base64, as they are stored.
 
     Of partitions there is none before the change.

@@ -10,7 +10,7 @@ TakenAway          data that can still be put back
 
 from metastore.warehouse.bounded import asking_first
 from metastore.warehouse.directories import Warehouse
-from metastore.warehouse.journal import Journal, JournalEntry
+from metastore.warehouse.journal import Journal, JournalEntry, Subject
 from metastore.warehouse.reach import Reach, StorageUnreachable
 from metastore.warehouse.summary import DirectorySummary
 from metastore.warehouse.taken import DELETION, TakenAway
@@ -24,6 +24,7 @@ __all__ = [
     "MadeDirectories",
     "Reach",
     "StorageUnreachable",
+    "Subject",
     "TakenAway",
     "Warehouse",
     "asking_first",

@@ -26,6 +26,10 @@ from metastore.work import in_files
 log = structlog.get_logger()
 
 
+Subject = Sequence[str | list[str]]
+"""What a change makes: ("table", catalog, database, name), ("partitions", catalog, database, table, [names]) and the like."""
+
+
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
     """What was being done for an object: ("catalog", name), ("database", catalog, name), ("table", catalog, database, name) or
@@ -51,7 +55,7 @@ class Journal:
         self._open: set[int] = set()
 
     @in_files
-    def begin(self, subject: Sequence[str | list[str]], directories: Sequence[str], moves: Sequence[tuple[str, str]] = ()) -> int:
+    def begin(self, subject: Subject, directories: Sequence[str], moves: Sequence[tuple[str, str]] = ()) -> int:
         """Write an entry; return the number that closes it. MetaError when the disk is full: what is not noted is not to be done."""
         number = next(self._numbers)
         line = orjson.dumps([number, list(subject), list(directories), list(moves)]) + b"\n"

@@ -10,7 +10,7 @@ import structlog
 
 from metastore.errors import MetastoreError
 from metastore.warehouse.directories import ParentMissing, Warehouse
-from metastore.warehouse.journal import Journal
+from metastore.warehouse.journal import Journal, Subject
 from metastore.warehouse.locations import same_place
 from metastore.warehouse.reach import Reach
 
@@ -28,10 +28,10 @@ def _parent(place: str) -> str:
 class MadeDirectories:
     """A context: what was made and moved inside it is taken back, empty as it is, when it is left with an error."""
 
-    def __init__(self, warehouse: Warehouse, journal: Journal | None, subject: Sequence[str | list[str]]) -> None:
+    def __init__(self, warehouse: Warehouse, journal: Journal | None, subject: Subject) -> None:
         self._warehouse = warehouse
         self._journal = journal
-        self._subject = subject
+        self.subject = subject
         self._entries: list[int] = []
         self._made: list[str] = []
         self._moved: list[tuple[str, str]] = []
@@ -112,7 +112,7 @@ class MadeDirectories:
 
     def _note(self, directories: list[str], moves: list[tuple[str, str]]) -> None:
         if self._journal is not None:
-            self._entries.append(self._journal.begin(self._subject, directories, moves))
+            self._entries.append(self._journal.begin(self.subject, directories, moves))
 
     def undo(self) -> None:
         """Move back what was moved and remove what was made, innermost first. What can not be taken back now stays in the journal."""

@@ -173,7 +173,7 @@ def test_none_who_opens_waits_for_a_commit_that_waits_for_its_table(call_of_many
         session.cursor.execute("UPDATE write_id_counters SET next = next")
         call.database.driver.sync(session.cursor)
         done.append(pool.submit(lambda: commit(call, key)))
-        while not waited_for(call.database, session):
+        while not waited_for(session):
             assert not done[0].done()
         return pool.submit(lambda: begin_one(of_another(call))).result(20)
 

@@ -250,7 +250,7 @@ def test_a_lock_waits_its_turn_in_a_queue_that_is_made_while_it_waits_in_another
         part = ("hive", "b", "t", None, EXCLUSIVE)
         assert lock_rows.overlapping(session, [part], WAITS_FOR[EXCLUSIVE]) == []
         has_turn.set()
-        while not (asked and (asked[0].done() or waited_for(call.database, session))):
+        while not (asked and (asked[0].done() or waited_for(session))):
             pass
         lock = NewLock(0, lock_rows.ACQUIRED, "u", "h", None, now_ms(), now_ms(), 0)
         return lock_rows.insert(session, lock, [part], []).key
@@ -260,7 +260,7 @@ def test_a_lock_waits_its_turn_in_a_queue_that_is_made_while_it_waits_in_another
         def wait_in_a(session: Session) -> Future[int]:
             session.rows(lock_rows.QUEUES, names=["hive.a"])
             asked.append(pool.submit(ask_for_both))
-            while not waited_for(call.database, session):
+            while not waited_for(session):
                 assert not asked[0].done()
             locks.unlock(call, ask(call, component(EXCLUSIVE, "u", database="b"))[0])  # makes the queue
             holder = pool.submit(call.database.write, lock_in_turn)

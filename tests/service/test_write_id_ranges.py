@@ -226,7 +226,7 @@ class TestTogether:
                 if list(wanted) != keys:  # the first
                     assert answer() == {}
                     started.append(pool.submit(lambda: allocate(call, keys)))
-                    while not waited_for(call.database, session):
+                    while not waited_for(session):
                         assert not started[0].done()
                 return answer
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from metastore.service.call.context import Call
-from metastore.store.core.database import Database, Session
+from metastore.store.core.database import Session
 
 T = TypeVar("T")
 WAITING = {
@@ -21,10 +21,10 @@ WAITING = {
 """How many wait for the transaction that asks; MariaDB reads the first comment, MySQL the second."""
 
 
-def waited_for(database: Database, session: Session) -> bool:
+def waited_for(session: Session) -> bool:
     """Tell whether another transaction waits for this one. MariaDB looks anew for who did not ask for a tenth of a second."""
-    time.sleep(0 if database.driver.name == "postgresql" else 0.15)
-    session.cursor.execute(WAITING[database.driver.name])
+    time.sleep(0 if session.database.driver.name == "postgresql" else 0.15)
+    session.cursor.execute(WAITING[session.database.driver.name])
     found: int = session.cursor.fetchone()[0]
     return found > 0
 
@@ -45,7 +45,7 @@ def beside(
                 return
             call.database.driver.sync(session.cursor)
             started.append(pool.submit(then))
-            while not waited_for(call.database, session):
+            while not waited_for(session):
                 assert not started[0].done()
             meanwhile(session)
 

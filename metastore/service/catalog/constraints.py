@@ -188,7 +188,7 @@ def _parent(call: Call, session: Session, table: Table, name: TableName) -> tupl
     itself = name == (table.catName, table.dbName, table.tableName)
     found = table if itself else None
     if not itself and tables.share(session, *name) is not None:
-        found = tables.find(call.database, session, *name)
+        found = tables.find(session, *name)
     if found is None or found.id is None:
         raise InvalidObject(f"Parent table not found: {name}. A foreign key can not refer to a table of another catalog")
     return found, found.id

@@ -222,7 +222,7 @@ class _Drop:
         A table that is made meanwhile is asked about inside the transaction.
         """
         database = self._call.database
-        for table in database.read(lambda session: tables.all_of(database, session, *self._where)):
+        for table in database.read(lambda session: tables.all_of(session, *self._where)):
             self._ask(table)
 
     def _ask(self, table: Table) -> DropTable:
@@ -255,7 +255,7 @@ class _Drop:
         used = view_sources.made_from_database(session, *self._where)
         if used:
             raise MetaError(f"Cannot drop database {self._where[1]} as its tables are used in {views_told(self._call, used)}")
-        return tables.all_of(self._call.database, session, *self._where)
+        return tables.all_of(session, *self._where)
 
     def _outside(self, session: Session, key: int) -> dict[int | None, list[str]]:
         found: dict[int | None, list[str]] = defaultdict(list)

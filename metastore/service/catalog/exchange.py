@@ -43,9 +43,8 @@ def exchange_partitions(call: Call, spec: Mapping[str, str], source: TableName, 
         raise MetaError("You cannot move a partition across catalogs")
     new_table, old_table = _table(call, target, "destination"), _table(call, source, "source")
     prefix, matches = selected(call, spec, old_table)
-    subject: list[str | list[str]] = ["partitions", *target, []]
     dropping = DropPartitions(client=call.info, table=old_table, partitions=[], delete_data=True)
-    with change(call, AddPartitions(client=call.info, table=new_table, partitions=[]), subject) as current:
+    with change(call, AddPartitions(client=call.info, table=new_table, partitions=[])) as current:
         call.listeners.before(dropping)
 
         def work(session: Session) -> tuple[Table, list[Partition], Moves]:
@@ -55,10 +54,11 @@ def exchange_partitions(call: Call, spec: Mapping[str, str], source: TableName, 
             assert here.id is not None
             assert there.id is not None
             names = [name for name, found in partitions.names_with_prefix(session, here.id, prefix) if matches(orjson.loads(found))]
-            found = partitions.lock_named(call.database, session, here, names) if names else []
+            found = partitions.lock_named(session, here, names) if names else []
             if not found:
                 raise MetaError(f"No partition is found with the values {dict(spec)} for the table {source}")
-            subject[-1] = names = [name for _, name, _ in found]
+            names = [name for _, name, _ in found]
+            current.subject = ("partitions", *target, names)
             if taken := partitions.existing(session, there.id, names):
                 raise MetaError(f"The partition {min(taken)} already exists in the table {target}")
             moved = [(key, name, _moved(there, name, partition)) for key, name, partition in found]
@@ -108,7 +108,7 @@ def _lock(call: Call, session: Session, target: Table, source: Table) -> tuple[T
     """Hold both tables, in the order of their names as every exchange does; return (target, source) as they are now."""
     held: dict[int | None, Table] = {}
     for table in sorted((target, source), key=lambda table: (table.dbName, table.tableName)):
-        found = tables.locked(call.database, session, table, tables.lock_known(session, table))
+        found = tables.locked(session, table, tables.lock_known(session, table))
         if found is None:
             raise MetaError(f"The table {table.dbName}.{table.tableName} was dropped meanwhile")
         held[table.id] = found

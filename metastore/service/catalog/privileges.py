@@ -67,9 +67,9 @@ def _object(call: Call, session: Session, ref: HiveObjectRef | None, *, locked: 
 
 
 def _partition_key(call: Call, session: Session, where: tuple[str, str, str], ref: HiveObjectRef) -> int:
-    table = tables.find(call.database, session, *where)
+    table = tables.find(session, *where)
     assert table is not None
-    found = partitions.named(call.database, session, table, [partition_name(call, table, ref.partValues)])
+    found = partitions.named(session, table, [partition_name(call, table, ref.partValues)])
     if not found:
         raise NoSuchObject(f"Partition [{', '.join(ref.partValues or ())}] of {'.'.join(where)} does not exist")
     return found[0][0]

@@ -14,7 +14,7 @@ from metastore.service.call.context import Call
 from metastore.service.changes.deletion import Deletion
 from metastore.service.changes.recovery import settle_later, take_back
 from metastore.store.core.database import Session
-from metastore.warehouse import MadeDirectories, Reach, Warehouse, asking_first
+from metastore.warehouse import MadeDirectories, Reach, Subject, Warehouse, asking_first
 from metastore.work import total
 
 log = structlog.get_logger()
@@ -27,10 +27,9 @@ class Change:
     `deletion` takes away, within the transaction, data that is to be deleted after it.
     """
 
-    def __init__(self, call: Call, event: Event, made: MadeDirectories, subject: Sequence[str | list[str]]) -> None:
+    def __init__(self, call: Call, event: Event, made: MadeDirectories) -> None:
         self._call = call
         self._made = made
-        self._subject = subject
         self.deletion = Deletion(call.metastore)
         self.event = event
         self.further: Sequence[Event] = ()
@@ -40,6 +39,15 @@ class Change:
     def warehouse(self) -> Warehouse:
         """The file systems."""
         return self._call.warehouse
+
+    @property
+    def subject(self) -> Subject:
+        """What the change makes: the note of the journal, by which it is taken back after a crash."""
+        return self._made.subject
+
+    @subject.setter
+    def subject(self, subject: Subject) -> None:
+        self._made.subject = subject
 
     def if_it_fails(self, work: Callable[[], None]) -> None:
         """Have something done if the transaction fails before its commit."""
@@ -90,7 +98,7 @@ class Change:
 
         def settle() -> None:
             if directories or moves:
-                take_back(self._call.metastore, self._subject, directories, moves)
+                take_back(self._call.metastore, self.subject, directories, moves)
             self.deletion.settle()
             self.deletion.finish()
 
@@ -117,13 +125,13 @@ class Change:
 
 
 @contextmanager
-def change(call: Call, event: Event, subject: Sequence[str | list[str]] = ()) -> Iterator[Change]:
+def change(call: Call, event: Event, subject: Subject = ()) -> Iterator[Change]:
     """Ask the pre-listeners, run the body, tell the post-listeners of success or failure.
 
-    `subject` is what the journal notes: ("table", catalog, database, name), ("partitions", catalog, database, table, [names]) ...
+    `subject` is what the journal notes.
     """
     with MadeDirectories(call.warehouse, call.metastore.journal, subject) as made:
-        current = Change(call, event, made, subject)
+        current = Change(call, event, made)
         try:
             call.listeners.before(event)
             yield current

@@ -88,7 +88,7 @@ def _clean_object(metastore: Metastore, where: CompactedObject) -> None:
 
     def read(session: Session) -> tuple[list[int], Table | None, list[str], SeenWriteIds]:
         transactions = sorted({row[0] for row in compaction_sources.aborted_at(session, where)})
-        table = tables.find(metastore.database, session, *where[:3])
+        table = tables.find(session, *where[:3])
         folders = [] if table is None or not is_transactional(table) else list(_folders(metastore, session, table, where))
         return transactions, table, folders, write_ids(session, where, NONE_OPEN)
 

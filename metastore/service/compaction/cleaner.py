@@ -165,7 +165,7 @@ def delete(metastore: Metastore, table: Table, partition: str | None, location: 
 
     def check(session: Session) -> None:
         tables.lock(session, *where)
-        now = tables.find(metastore.database, session, *where)
+        now = tables.find(session, *where)
         lies_there = now is not None and now.id == table.id and now.sd.location == table.sd.location
         if lies_there and now is not None and partition is not None:
             place = places(metastore, session, now, [partition]).get(partition)
@@ -181,7 +181,7 @@ def delete(metastore: Metastore, table: Table, partition: str | None, location: 
 
 def _found(metastore: Metastore, session: Session, where: CompactedObject) -> tuple[Table, Place] | None:
     """Return an object's table and where its files lie, None when it is gone. MetaError, CleaningRefused."""
-    table = tables.find(metastore.database, session, *where[:3])
+    table = tables.find(session, *where[:3])
     if table is None:
         return None
     if not is_transactional(table):

@@ -34,7 +34,7 @@ def places(metastore: Metastore, session: Session, table: Table, wanted: Iterabl
     if None in names and not table.partitionKeys:
         out[None] = _place(table, table)
     named = [name for name in names if name is not None]
-    for _, name, partition in partition_rows.named(metastore.database, session, table, named) if named else ():
+    for _, name, partition in partition_rows.named(session, table, named) if named else ():
         out[name] = _place(table, partition)
     return out
 

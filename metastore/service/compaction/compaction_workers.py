@@ -240,7 +240,7 @@ def columns_with_statistics(call: Call, info: CompactionInfoStruct) -> list[str]
     where = object_of(call, info.dbname, info.tablename, info.partitionname)
 
     def work(session: Session) -> list[str]:
-        table = tables.find(call.database, session, *where[:3])
+        table = tables.find(session, *where[:3])
         if table is None or table.id is None:
             return []
         if where.partition is None:

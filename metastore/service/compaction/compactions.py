@@ -92,7 +92,7 @@ def _reason_against(call: Call, where: CompactedObject) -> str | None:
     """Return why an object can not be compacted, None if it can or is not there."""
 
     def read(session: Session) -> str | None:
-        table = tables.find(call.database, session, where.catalog, where.database, where.table or "")
+        table = tables.find(session, where.catalog, where.database, where.table or "")
         if table is None or keeps_own_columns(table):  # tables such as Iceberg's are compacted by their engines
             return None
         if not is_transactional(table):

@@ -94,7 +94,7 @@ def _candidates(metastore: Metastore, since: int | None) -> set[CompactedObject]
 
 def _known(metastore: Metastore, session: Session, name: tuple[str, str, str], wanted: Iterable[CompactedObject]) -> _Known | None:
     """Read what is needed to decide on objects of one table; None for a table that is gone or is not compacted by itself."""
-    table = tables.find(metastore.database, session, *name)
+    table = tables.find(session, *name)
     if table is None or not is_transactional(table):
         return None
     database = databases.find(session, *name[:2])

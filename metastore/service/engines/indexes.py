@@ -33,7 +33,7 @@ def index_table_name(index: Index, default_catalog: str) -> TableName:
 
 def get_index(call: Call, table: TableName, name: str | None) -> Index:
     """Return an index. NoSuchObject."""
-    found = call.database.read(lambda session: indexes.find(call.database, session, *table, normalize(name or "")))
+    found = call.database.read(lambda session: indexes.find(session, *table, normalize(name or "")))
     if found is None:
         raise NoSuchObject(f"{table.database}.{table.table} index={name} not found")
     return found
@@ -41,7 +41,7 @@ def get_index(call: Call, table: TableName, name: str | None) -> Index:
 
 def get_indexes(call: Call, table: TableName, limit: int | None) -> list[Index]:
     """Return a table's indexes, ascending by name: none for a missing table, all for a negative limit."""
-    found = call.database.read(lambda session: indexes.all_of(call.database, session, *table))
+    found = call.database.read(lambda session: indexes.all_of(session, *table))
     return found if limit is None or limit < 0 else found[:limit]
 
 
@@ -58,10 +58,10 @@ def add_index(call: Call, index: Index | None, index_table: Table | None) -> Ind
         key = tables.share(session, *base)
         if key is None:
             raise InvalidObject(f"Unable to add index because database or the orginal table do not exist: {base}")
-        if indexes.find(call.database, session, *base, new.indexName) is not None:
+        if indexes.find(session, *base, new.indexName) is not None:
             raise AlreadyExists(f"Index already exists: {base}.{new.indexName}")
         index_table_id = tables.share(session, *place)
-        found = None if index_table_id is None else tables.find(call.database, session, *place)
+        found = None if index_table_id is None else tables.find(session, *place)
         if index_table_id is None or found is None:
             raise InvalidObject(f"Underlying index table does not exist for the given index: {place}")
         if index_table is None and found.tableType != INDEX_TABLE:
@@ -97,7 +97,7 @@ def _check_free(call: Call, base: TableName, place: TableName, index: Index) -> 
     database = call.database
     if database.read(lambda session: tables.key(session, *base)) is None:
         raise InvalidObject(f"Unable to add index because database or the orginal table do not exist: {base}")
-    if database.read(lambda session: indexes.find(database, session, *base, index.indexName)) is not None:
+    if database.read(lambda session: indexes.find(session, *base, index.indexName)) is not None:
         raise AlreadyExists(f"Index already exists: {base}.{index.indexName}")
     if database.read(lambda session: tables.key(session, *place)) is not None:
         raise InvalidObject(f"Unable to add index because index table already exists: {place}")

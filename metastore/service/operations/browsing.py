@@ -85,7 +85,7 @@ def table_partitions(call: Call, name: TableName, text: str | None, part: str, a
     def work(session: Session, table: Table) -> PartitionPage:
         names, following = _partition_names(call, session, table, text or None, part, after, most)
         rows = partitions.named_rows(session, table, names) if names else []
-        structs = partition_structs.PartitionStructs(call.database, session, table).structs(rows)
+        structs = partition_structs.PartitionStructs(session, table).structs(rows)
         return PartitionPage(table, [(row[1], struct) for row, struct in zip(rows, structs, strict=True)], following)
 
     return with_table(call, name, work)

@@ -50,12 +50,12 @@ def note_last_id(call: Call, session: Session, info: ReplLastIdInfo) -> None:
     if info.table is None:
         return
     wanted = TableName(catalog, name, normalize(info.table))
-    table = tables.find(call.database, session, *wanted) if tables.lock(session, *wanted) is not None else None
+    table = tables.find(session, *wanted) if tables.lock(session, *wanted) is not None else None
     if table is None or table.id is None:
         raise NoSuchObject(f"Table with name {info.table} does not exist in db {catalog}.{name}")
     tables.set_parameters(session, table.id, {**table.parameters, LAST_ID: value})
     if info.partitionList:
-        rows = partitions.lock_named(call.database, session, table, info.partitionList)
+        rows = partitions.lock_named(session, table, info.partitionList)
         for _, _, partition in rows:
             partition.parameters = {**(partition.parameters or {}), LAST_ID: value}
         missing = sorted(set(info.partitionList) - {row[1] for row in rows})

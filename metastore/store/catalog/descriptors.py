@@ -143,12 +143,12 @@ def storage(database: Database, hash_: int, body: str) -> StorageFormat:
     return database.caches.storage_formats.put(hash_, StorageFormat(body)) if found is None else found
 
 
-def load(database: Database, session: Session, table_id: int, hashes: Iterable[int]) -> dict[int, Any]:
+def load(session: Session, table_id: int, hashes: Iterable[int]) -> dict[int, Any]:
     """Return decoded descriptors of a table by their hashes: column lists and storage formats; one query for those that are not cached.
 
     Raises Retry when the table was dropped since its partitions were read.
     """
-    caches = database.caches
+    caches = session.caches
     found: dict[int, Any] = {}
     for hash_ in hashes:
         value = caches.columns.get(hash_)
@@ -157,7 +157,7 @@ def load(database: Database, session: Session, table_id: int, hashes: Iterable[i
     if missing:
         rows = session.rows(BODIES, table_id=table_id, hashes=missing)
         for hash_, body in rows:
-            found[hash_] = (columns if body.startswith("[") else storage)(database, hash_, body)
+            found[hash_] = (columns if body.startswith("[") else storage)(session.database, hash_, body)
         if len(rows) < len(missing):
             raise Retry(f"table {table_id} lacks descriptors that its partitions name")
     return found

@@ -60,10 +60,10 @@ PATIENCE = 20.0
 class Session:
     """Statements on one connection. `params` are named as in the construct; a list is the parameter of an `Among`."""
 
-    __slots__ = ("_before_commit", "_database", "_work", "cursor", "has_pending")
+    __slots__ = ("_before_commit", "_work", "cursor", "database", "has_pending")
 
     def __init__(self, database: Database, cursor: Any) -> None:
-        self._database = database
+        self.database = database
         self._work = here.work
         self.cursor = cursor
         self.has_pending = False
@@ -73,7 +73,7 @@ class Session:
     @property
     def caches(self) -> Caches:
         """What the process remembers of the database."""
-        return self._database.caches
+        return self.database.caches
 
     def before_commit(self, work: Callable[[Session, Collection[T]], None], item: T) -> None:
         """Run `work` once, just before the commit, with all items given."""
@@ -87,18 +87,18 @@ class Session:
     @property
     def notes_changes(self) -> bool:
         """Whether fast paths go by numbers of changes, which have to be kept then (see `Driver`)."""
-        return self._database.driver.notes_changes
+        return self.database.driver.notes_changes
 
     def lowest(self, prefix: str) -> str:
         """Return what no text is below that begins with a prefix."""
-        return self._database.driver.lowest(prefix)
+        return self.database.driver.lowest(prefix)
 
     def observe(self, text: str) -> None:
         """Count a statement whose text a driver made, and tell whoever wants to know."""
-        self._database.statements[kind_of(text)] += 1
+        self.database.statements[kind_of(text)] += 1
         self._work.statements += 1
-        if self._database.observer is not None:
-            self._database.observer(text)
+        if self.database.observer is not None:
+            self.database.observer(text)
 
     @contextmanager
     def running(self, text: str) -> Iterator[None]:
@@ -120,7 +120,7 @@ class Session:
 
     def _statement(self, clause: ClauseElement, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return a statement's text and its parameters: `params`, which nothing else holds, in the form that the driver takes."""
-        database = self._database
+        database = self.database
         text, literals, kind = database.compiled[clause]
         for key, value in params.items():
             if type(value) is list:
@@ -179,14 +179,14 @@ class Session:
         text, values = self._statement(clause, params)
         began = perf_counter()
         try:
-            return self._database.driver.enqueue(self.cursor, text, values)
+            return self.database.driver.enqueue(self.cursor, text, values)
         finally:
-            if self._database.driver.runs_at_once:
+            if self.database.driver.runs_at_once:
                 self._work.round_trip(text, began)
 
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
-        text, literals, _ = self._database.compiled[clause]
+        text, literals, _ = self.database.compiled[clause]
         with self.running(text):
             self.cursor.executemany(text, [{**literals, **p} for p in params] if literals else params)
 
@@ -196,30 +196,30 @@ class Session:
 
     def insert_keyed(self, table: sa.Table, /, **values: Any) -> Answer:
         """Insert one row, as `enqueue` does it; the answer has the key that the database gave it."""
-        return self._database.driver.insert_keyed(self, inserting(table, tuple(values)), values)
+        return self.database.driver.insert_keyed(self, inserting(table, tuple(values)), values)
 
     def insert_below(self, above: Answer, table: sa.Table, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert rows, or none, below the one that was inserted just before: the first of the columns, which they lack, is its key."""
         given = list(rows)
         if given:
-            self._database.driver.insert_below(self, above, table, columns, given)
+            self.database.driver.insert_below(self, above, table, columns, given)
 
     def insert_missing(self, table: sa.Table, params: Sequence[Mapping[str, Any]]) -> None:
         """Insert the rows whose key is not there yet."""
         if params:
-            self.executemany(self._database.ignoring(table), params)
+            self.executemany(self.database.ignoring(table), params)
 
     def insert_many(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Insert many rows, or none, as one batch; values in the order of `columns`."""
         given = list(rows)
         if given:
-            self._database.driver.insert_many(self, table, columns, given, pipelined=False)
+            self.database.driver.insert_many(self, table, columns, given, pipelined=False)
 
     def enqueue_insert(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Like `insert_many`, but as `enqueue` does it: for rows that can not be there already."""
         given = list(rows)
         if given:
-            self._database.driver.insert_many(self, table, columns, given, pipelined=True)
+            self.database.driver.insert_many(self, table, columns, given, pipelined=True)
 
     def enqueue_upsert(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Insert rows, or none, as `enqueue` does it; a row that has the primary key of one is given its values instead.
@@ -228,7 +228,7 @@ class Session:
         """
         given = list(rows)
         if given:
-            self._database.driver.upsert(self, table, columns, given)
+            self.database.driver.upsert(self, table, columns, given)
 
 
 @contextmanager

@@ -47,25 +47,22 @@ def add_partitions(
     if brought:
         write_statistics.check_brought(call, table, brought)
     event = AddPartitions(client=call.info, table=table, partitions=new, environment=environment)
-    existing: list[Partition] = []
-    subject: list[str | list[str]] = ["partitions", *name, []]
-    with change(call, event, subject) as current:
+    with change(call, event) as current:
         named = _named(call, name, table, new)
         share_columns(call.database, new)
         _check_columns(name, table, new)
-        subject[-1] = [each for each, _ in named]
+        current.subject = ("partitions", *name, [each for each, _ in named])
 
         reach = quick_stats.reach_of(call, table)
         initialized = _all_initialized(call, table, named, environment, reach)
 
-        def work(session: Session) -> list[Partition]:
-            held, there = partitions.existing_in(call.database, session, table, [each for each, _ in named])
+        def work(session: Session) -> tuple[list[Partition], list[Partition]]:
+            held, there = partitions.existing_in(session, table, [each for each, _ in named])
             if held is None:
                 raise InvalidObject(f"Unable to add partitions because table {name} was dropped meanwhile")
             if there and not if_not_exists:
                 raise AlreadyExists(f"Partition already exists: {name} {min(there)}")
             _check_distinct(name, [each for each, _ in named if each not in there])
-            existing[:] = [partition for each, partition in dict(named).items() if each in there]
             ready = initialized if held is table else _all_initialized(call, held, named, environment, reach)
             added = [(each, partition) for each, partition in ready if each not in there]
             current.event = AddPartitions(
@@ -75,9 +72,9 @@ def add_partitions(
                 partitions.insert(session, held, added)
                 places = [each.sd.location for _, each in added if each.sd is not None and each.sd.location]
                 current.make_directories(places, reach)
-            return [partition for _, partition in added]
+            return [partition for _, partition in added], [partition for each, partition in dict(named).items() if each in there]
 
-        added = current.write(work)
+        added, existing = current.write(work)
     if brought:
         _write_brought(call, name, table, named, added)
     if existing:

@@ -165,7 +165,7 @@ def _no_table(name: TableName) -> InvalidOperation:
 
 
 def _locked(call: Call, name: TableName, locking: partitions.Locking) -> partitions.Locked:
-    locked = locking.locked(call.database)
+    locked = locking.locked()
     if locked is None:
         raise InvalidOperation(f"Unable to alter partition because table {name} was dropped meanwhile")
     return locked

@@ -86,12 +86,11 @@ def drop_named(
 ) -> list[Partition]:
     """Drop partitions by their stored names in one transaction."""
     environment = environment or {}
-    dropped: list[Partition] = []
-    event = DropPartitions(client=call.info, table=table, partitions=dropped, delete_data=delete_data, environment=environment)
+    event = DropPartitions(client=call.info, table=table, partitions=[], delete_data=delete_data, environment=environment)
     with change(call, event) as current:
 
-        def work(session: Session) -> tuple[Table, Sequence[str]]:
-            locked = partitions.Locking(session, table, list(dict.fromkeys(wanted))).locked(call.database)
+        def work(session: Session) -> tuple[Table, list[Partition], Sequence[str]]:
+            locked = partitions.Locking(session, table, list(dict.fromkeys(wanted))).locked()
             if locked is None:
                 raise NoSuchObject(f"{name} table not found")
             held, found = locked
@@ -99,7 +98,10 @@ def drop_named(
             missing = set(wanted) - set(names)
             if missing and not if_exists:
                 raise NoSuchObject(f"Partition or table doesn't exist. {name} {min(missing)}")
-            dropped[:] = [partition for _, _, partition in found]
+            dropped = [partition for _, _, partition in found]
+            current.event = DropPartitions(
+                client=call.info, table=table, partitions=dropped, delete_data=delete_data, environment=environment
+            )
             purges = delete_data and purges_data(held) and held.tableType not in VIEWS
             if purges:
                 _check_writable(call, dropped)
@@ -112,14 +114,14 @@ def drop_named(
             if purges:
                 doomed = _doomed(name, held, dict(zip(names, dropped, strict=True)), purge=_purges(held, environment))
                 current.deletion.take(session, doomed)
-                return held, doomed.batches[0][0]
+                return held, dropped, doomed.batches[0][0]
             if dropped and is_transactional(held) and (write_id := soft_drops.dropping_write_id(environment)) > 0:
                 # a later partition at the same place, which the cleaner then leaves alone, has none of these rows
                 locations = [each.sd.location for each in dropped if each.sd is not None]
                 empty_bases.write(current, locations, write_id, empty_bases.DROPPED)
-            return held, []
+            return held, dropped, []
 
-        held, locations = current.write(work)
+        held, dropped, locations = current.write(work)
     remove_empty_parents(call, held, locations)
     return dropped
 

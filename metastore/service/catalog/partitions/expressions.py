@@ -123,20 +123,29 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join([*names[:MAX_NAMED], *([f"and {len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else ())])
 
 
-def _chosen(call: Call, name: TableName, expressions: Sequence[bytes]) -> list[_Chosen]:
-    """Return what each expression selects; the table is read once for all of them."""
-    plans: list[QueryPlan] = []
+class _Choice:
+    """One query for what several expressions select."""
 
-    def plan(call: Call, table: Table) -> QueryPlan:
-        plans[:] = [_plan(call, table, each, exactly=True) for each in expressions]
-        return QueryPlan(united_prefixes(each.prefixes for each in plans))
+    def __init__(self, expressions: Sequence[bytes]) -> None:
+        self._expressions = expressions
+        self._plans: Sequence[QueryPlan] = ()
 
-    def select(_: Session, __: Table, rows: Sequence[Row]) -> list[list[_Chosen]]:
-        selected = (selected_by(each, _beginning_so(each, rows)) for each in plans)
+    def plan(self, call: Call, table: Table) -> QueryPlan:
+        """Plan the expressions for a table, which the pages that follow are of."""
+        self._plans = [_plan(call, table, each, exactly=True) for each in self._expressions]
+        return QueryPlan(united_prefixes(each.prefixes for each in self._plans))
+
+    def select(self, _: Session, __: Table, rows: Sequence[Row]) -> list[list[_Chosen]]:
+        """Return what each expression selects of a page."""
+        selected = (selected_by(each, _beginning_so(each, rows)) for each in self._plans)
         return [[_Chosen([(row[1], row[6]) for row in found], [row[1] for row in unjudged]) for found, unjudged in selected]]
 
+
+def _chosen(call: Call, name: TableName, expressions: Sequence[bytes]) -> list[_Chosen]:
+    """Return what each expression selects; the table is read once for all of them."""
+    choice = _Choice(expressions)
     out = [_Chosen([], []) for _ in expressions]
-    for page in find_all(call, name, PartitionQuery(plan, is_limited=False), select).items:
+    for page in find_all(call, name, PartitionQuery(choice.plan, is_limited=False), choice.select).items:
         for whole, part in zip(out, page, strict=True):
             whole.found.extend(part.found)
             whole.unjudged.extend(part.unjudged)

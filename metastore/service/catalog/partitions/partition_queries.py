@@ -122,7 +122,7 @@ def find_in_pages(call: Call, name: TableName, query: PartitionQuery, make: Make
 
 
 def _table(call: Call, session: Session, name: TableName, missing: str) -> Table:
-    table = table_rows.find(call.database, session, *name)
+    table = table_rows.find(session, *name)
     if table is None:
         raise NoSuchObject(missing.format(name=name))
     return table

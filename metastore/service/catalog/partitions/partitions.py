@@ -118,7 +118,7 @@ def _made(call: Call, form: Form, principal: Grantee | None = None) -> Make[Part
     """Return what makes partitions of rows in a form; in structs where a principal is shown its privileges."""
 
     def make(session: Session, table: Table, rows: Sequence[Row]) -> list[Partition]:
-        made = partition_structs.PartitionStructs(call.database, session, table)
+        made = partition_structs.PartitionStructs(session, table)
         return _shown_to(principal, table, made.structs(rows)) if _shows_privileges(principal, table) else form(made, rows)
 
     return make
@@ -128,7 +128,7 @@ def get_partition(call: Call, name: TableName, values: Sequence[str] | None, pri
     """Return the partition with these values. NoSuchObject, MetaError."""
 
     def work(session: Session, table: Table) -> Partition:
-        found = partitions.find(call.database, session, table, partition_name(call, table, values))
+        found = partitions.find(session, table, partition_name(call, table, values))
         if found is None:
             raise NoSuchObject(f"partition values=[{', '.join(values or [])}]")
         return _shown_to(principal, table, [found])[0]
@@ -153,7 +153,7 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
             raise NoSuchObject(error.message) from error
         if not _reads_name(call, partition, keys):
             raise NoSuchObject(f"partition {partition} of {name}: its keys are {', '.join(keys)}")
-        found = partitions.find(call.database, session, table, partition_name(call, table, values))
+        found = partitions.find(session, table, partition_name(call, table, values))
         if found is None:
             raise NoSuchObject(f"partition values=[{', '.join(values)}]")
         return found

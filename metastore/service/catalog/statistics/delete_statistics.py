@@ -30,7 +30,7 @@ def from_table(call: Call, name: TableName, columns: Sequence[str] | None, engin
 
         def work(session: Session) -> None:
             key = tables.lock(session, *name)
-            found = None if key is None else tables.find(call.database, session, *name)
+            found = None if key is None else tables.find(session, *name)
             if key is None or found is None:
                 raise NoSuchObject(f"{name} table not found")
             gone = statistics.delete_table(session, key, wanted, engine)

@@ -53,7 +53,7 @@ def get_table(
         if seen is None:
             key = tables.key(session, *name)
         else:
-            table = tables.find(call.database, session, *name)
+            table = tables.find(session, *name)
             key = None if table is None else table.id
             if table is not None and is_transactional(table) and not statistics_validity.is_valid(table.parameters, table.writeId, seen):
                 return {}

@@ -6,6 +6,7 @@ Source: Hive's HMSHandler (update_*_column_statistics, set_aggr_stats_for). `sta
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
@@ -103,7 +104,7 @@ def update_table(
 
         def work(session: Session) -> bool:
             key = tables.lock(session, *name)
-            found = None if key is None else tables.find(call.database, session, *name)
+            found = None if key is None else tables.find(session, *name)
             if key is None or found is None:
                 raise NoSuchObject(f"{name} table not found")
             old = StatisticsState(found.parameters, found.writeId or -1)
@@ -190,21 +191,17 @@ def _update(
         twice = next(each for number, each in enumerate(names) if each in names[:number])
         raise MetaError(f"Partition {twice} of {name} comes more than once in one request for statistics")
     keys, structs = checked(table, new)
-    data: list[list[str]] = []
-
-    @cache
-    def columns() -> dict[str, WrittenColumns]:
-        made = encoded(structs)
-        data[:] = [made[key].data for key in keys]
-        return {partition: made[key] for partition, key in zip(names, keys, strict=True)}
-
+    columns = cache(lambda: encoded(structs))
     of_event = [with_columns(each, structs[key]) for each, key in zip(new, keys, strict=True)]
-    with change(call, UpdateStatistics(client=call.info, table=table, statistics=of_event, data=data)) as current:
+    event = UpdateStatistics(client=call.info, table=table, statistics=of_event)
+    with change(call, event) as current:
 
         def work(session: Session) -> bool:
             locking = partitions.Locking(session, table, names, known)
             old = statistics.of_other_columns(session, table.id, names, engine, unread)
-            new = columns()  # the database locks while this encodes
+            made = columns()  # the database locks while this encodes
+            new = {partition: made[key] for partition, key in zip(names, keys, strict=True)}
+            current.event = replace(event, data=[made[key].data for key in keys])
             rows = locking.rows()
             if rows is None or table.id is None:
                 raise NoSuchObject(f"{name} table not found")

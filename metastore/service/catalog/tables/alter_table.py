@@ -65,7 +65,7 @@ def alter_table(
 
         def work(session: Session) -> None:
             new_database = _lock(call, session, name, new_name)
-            before = tables.find(call.database, session, *name)
+            before = tables.find(session, *name)
             if before is None or before.id is None:
                 raise InvalidOperation(f"table {name} doesn't exist")
             _compare(before, new, environment)
@@ -194,7 +194,7 @@ def _lock(call: Call, session: Session, name: TableName, new_name: TableName) ->
         raise InvalidOperation(f"Unable to change partition or table. Database {new_name.database} does not exist")
     if tables.lock(session, *name) is None:
         raise InvalidOperation(f"table {name} doesn't exist")
-    if new_name != name and tables.find(call.database, session, *new_name) is not None:
+    if new_name != name and tables.find(session, *new_name) is not None:
         raise InvalidOperation(f"new table {new_name.database}.{new_name.table} already exists")
     return key
 
@@ -302,11 +302,8 @@ def _cascade(call: Call, session: Session, table: Table, known: Sequence[FieldSc
     InvalidOperation.
     """
     assert table.id is not None
-    database, columns = call.database, table.sd.cols
-    if known is None:
-        locked = partitions.lock_all(database, session, table)
-    else:
-        locked = partitions.lock_with_other_columns(database, session, table, known)
+    columns = table.sd.cols
+    locked = partitions.lock_all(session, table) if known is None else partitions.lock_with_other_columns(session, table, known)
     partitions.set_columns(session, table.id, columns)
     differences: dict[int, tuple[ColumnsDifference, list[str]]] = {}  # partitions share lists of columns
     changed, lost_in = [], {}

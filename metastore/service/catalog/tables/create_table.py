@@ -108,7 +108,7 @@ def _free(call: Call, session: Session, name: TableName) -> tuple[int, Database]
         raise NoSuchObject(f"The database {name.catalog}.{name.database} does not exist")
     if database.type == DatabaseType.REMOTE:
         raise MetaError(f"Create table in REMOTE database {name.database} is not allowed: make it where the database's tables are")
-    if tables.find(call.database, session, *name) is not None:
+    if tables.find(session, *name) is not None:
         raise AlreadyExists(f"Table {name} already exists")
     return key, database
 

@@ -38,7 +38,7 @@ T = TypeVar("T")
 def find_table(call: Call, name: TableName) -> Table:
     """Return a table without telling listeners. NoSuchObject."""
     database = call.database
-    found = database.read(lambda session: tables.find(database, session, *name))
+    found = database.read(lambda session: tables.find(session, *name))
     if found is None:
         raise NoSuchObject(f"{name} table not found")
     return found
@@ -59,7 +59,7 @@ def on_cached_table(call: Call, name: TableName, work: Callable[[Known], T]) -> 
         except MetastoreError:
             if known.is_current:
                 raise
-    found = database.read(lambda session: tables.find_and_cache(database, session, *name))
+    found = database.read(lambda session: tables.find_and_cache(session, *name))
     if found is None:
         raise NoSuchObject(f"{name} table not found")
     return work(found)
@@ -92,7 +92,7 @@ def get_table_objects_by_name(call: Call, catalog: str, database: str | None, na
         return []
 
     def work(session: Session) -> list[Table]:
-        found = tables.find_many(call.database, session, catalog, database, wanted) if wanted else []
+        found = tables.find_many(session, catalog, database, wanted) if wanted else []
         if not found and databases.find(session, catalog, database) is None:
             raise UnknownDatabase(f"Could not find database {catalog}.{database}")
         return found
@@ -245,7 +245,7 @@ def _drop(
             names = [TableName(*each) for each in index_tables()]
             dropped = [_take(call, session, name, held, environment, delete_data=delete_data)]
             for each in names:
-                if tables.lock(session, *each) is not None and (found := tables.find(call.database, session, *each)) is not None:
+                if tables.lock(session, *each) is not None and (found := tables.find(session, *each)) is not None:
                     dropped.append(_take(call, session, each, found, {}, delete_data=True))
                     call.listeners.before(dropped[-1].event)
             current.event, *current.further = [each.event for each in dropped]
@@ -270,7 +270,7 @@ def _locked(call: Call, session: Session, name: TableName, table: Table) -> Tabl
 
 def _held(call: Call, session: Session, name: TableName, table: Table, answer: Answer) -> Table:
     """Return a table that `lock_known` locked, as it is now. NoSuchObject."""
-    held = tables.locked(call.database, session, table, answer)
+    held = tables.locked(session, table, answer)
     if held is None or held.id is None:
         raise NoSuchObject(f"{name} table not found")
     return held
@@ -365,11 +365,11 @@ def _truncate_partitions(
     """Note that partitions of a locked table, all without names, have no rows; return the directories to empty, and the event."""
     if names:
         wanted = names_as_stored(call, table, names)
-        found = partitions.lock_named(call.database, session, table, wanted)
+        found = partitions.lock_named(session, table, wanted)
         if missing := {*wanted} - {each for _, each, _ in found}:
             raise MetaError(f"Partition {min(missing)} of {name} doesn't exist: nothing was truncated")
     else:
-        found = partitions.lock_all(call.database, session, table)
+        found = partitions.lock_all(session, table)
     places = [(each, partition.sd.location) for _, each, partition in found if partition.sd is not None]
     chosen = deletion.to_empty(call, session, name, table, places, wholly=not names)
     changed = [(key, each, copy(partition)) for key, each, partition in found]
@@ -403,12 +403,12 @@ def update_creation_metadata(call: Call, name: TableName, metadata: CreationMeta
 
 def materialized_views(call: Call, catalog: str, database: str) -> list[str]:
     """Return the names of a database's materialized views that queries may be rewritten to, ascending."""
-    found = call.database.read(lambda session: tables.materialized_views(call.database, session, catalog))
+    found = call.database.read(lambda session: tables.materialized_views(session, catalog))
     return [table.tableName for table in found if table.dbName == database and table.rewriteEnabled]
 
 
 def materialized_view_objects(call: Call) -> list[Table]:
     """Return the default catalog's materialized views that queries may be rewritten to."""
     catalog = call.config.default_catalog
-    found = call.database.read(lambda session: tables.materialized_views(call.database, session, catalog))
+    found = call.database.read(lambda session: tables.materialized_views(session, catalog))
     return [table for table in found if table.rewriteEnabled]

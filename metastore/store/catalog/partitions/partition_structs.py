@@ -35,8 +35,7 @@ NAMES_OF_FIELDS = [field[1] for field in list(Partition.thrift_spec.values())[:1
 class PartitionStructs:
     """Turns rows of one table's partitions into structs that share their column lists and storage formats."""
 
-    def __init__(self, database: Database, session: Session, table: Table) -> None:
-        self._database = database
+    def __init__(self, session: Session, table: Table) -> None:
         self._session = session
         self._table = table
 
@@ -71,7 +70,7 @@ class PartitionStructs:
         assert table.id is not None
         hashes = {row[4] for row in rows} | {row[5] for row in rows}
         hashes.discard(None)
-        decoded = descriptors.load(self._database, self._session, table.id, hashes)
+        decoded = descriptors.load(self._session, table.id, hashes)
         return decoded, (table.sd.location if table.sd is not None else None) or ""
 
 

@@ -15,7 +15,7 @@ from metastore.store.catalog.partitions.partition_structs import FIELDS, INSERTE
 from metastore.store.catalog.tables import tables
 from metastore.store.catalog.tables.tables import KEY as TABLE_KEY
 from metastore.store.core.clauses import Among, ascending, constant, looked_up
-from metastore.store.core.database import Database, Session
+from metastore.store.core.database import Session
 from metastore.store.drivers.answer import Answer
 from metastore.store.drivers.contract import Retry, Row
 from metastore.store.schema.model import partition_statistics, partitions, privileges
@@ -101,18 +101,18 @@ def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
     return {*session.column(EXISTING, table_id=table_id, names=ascending(names))}
 
 
-def existing_in(database: Database, session: Session, table: Table, names: Sequence[str]) -> tuple[Table | None, set[str]]:
+def existing_in(session: Session, table: Table, names: Sequence[str]) -> tuple[Table | None, set[str]]:
     """Lock a table as `tables.lock_known` does; return it, None when it is gone, and those of the names that it has: one round trip."""
     assert table.id is not None
     answer = tables.lock_known(session, table)
     there = existing(session, table.id, names)
-    return tables.locked(database, session, table, answer), there
+    return tables.locked(session, table, answer), there
 
 
-def find(database: Database, session: Session, table: Table, name: str) -> Partition | None:
+def find(session: Session, table: Table, name: str) -> Partition | None:
     """Return a partition, or None."""
     rows = session.rows(ONE, table_id=table.id, name_key=name)
-    return PartitionStructs(database, session, table).structs(rows)[0] if rows else None
+    return PartitionStructs(session, table).structs(rows)[0] if rows else None
 
 
 def named_rows(session: Session, table: Table, names: Sequence[str]) -> Sequence[Row]:
@@ -120,14 +120,14 @@ def named_rows(session: Session, table: Table, names: Sequence[str]) -> Sequence
     return session.rows(NAMED, table_id=table.id, names=ascending(names))
 
 
-def named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
+def named(session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
     """Return (key, name, partition) of those of the names that are there, ascending by name."""
-    return _keyed(database, session, table, named_rows(session, table, names))
+    return _keyed(session, table, named_rows(session, table, names))
 
 
-def lock_named(database: Database, session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
+def lock_named(session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
     """Like `named`, with the rows locked until the transaction ends."""
-    return _keyed(database, session, table, _locked_rows(session, table, names, _enqueue_lock(session, table, names)))
+    return _keyed(session, table, _locked_rows(session, table, names, _enqueue_lock(session, table, names)))
 
 
 class Locked(NamedTuple):
@@ -156,11 +156,11 @@ class Locking:
         self._known.is_current = tables.is_locked(self._table, self._held, self._known.state)
         return rows if self._known.is_current else None
 
-    def locked(self, database: Database) -> Locked | None:
+    def locked(self) -> Locked | None:
         """Return what is locked, or None, as `rows` does."""
         rows = self.rows()
-        held = tables.locked(database, self._session, self._table, self._held, self._known.state)
-        return None if rows is None or held is None else Locked(held, _keyed(database, self._session, held, rows))
+        held = tables.locked(self._session, self._table, self._held, self._known.state)
+        return None if rows is None or held is None else Locked(held, _keyed(self._session, held, rows))
 
 
 def _enqueue_lock(session: Session, table: Table, names: Sequence[str]) -> Answer:
@@ -179,19 +179,19 @@ def _locked_rows(session: Session, table: Table, wanted: Sequence[str], answer: 
     return rows
 
 
-def lock_all(database: Database, session: Session, table: Table) -> list[tuple[int, str, Partition]]:
+def lock_all(session: Session, table: Table) -> list[tuple[int, str, Partition]]:
     """Return (key, name, partition) of all partitions, ascending by name, locked until the transaction ends."""
-    return _keyed(database, session, table, session.rows(LOCK_ALL, table_id=table.id))
+    return _keyed(session, table, session.rows(LOCK_ALL, table_id=table.id))
 
 
-def lock_with_other_columns(database: Database, session: Session, table: Table, columns: Sequence[Any]) -> list[tuple[int, str, Partition]]:
+def lock_with_other_columns(session: Session, table: Table, columns: Sequence[Any]) -> list[tuple[int, str, Partition]]:
     """Like `lock_all`, without the partitions that have just these columns."""
     hash_ = descriptors.hash_of(descriptors.encode_columns(columns))
-    return _keyed(database, session, table, session.rows(LOCK_OTHERS, table_id=table.id, columns=hash_))
+    return _keyed(session, table, session.rows(LOCK_OTHERS, table_id=table.id, columns=hash_))
 
 
-def _keyed(database: Database, session: Session, table: Table, rows: Sequence[Row]) -> list[tuple[int, str, Partition]]:
-    structs = PartitionStructs(database, session, table).structs(rows)
+def _keyed(session: Session, table: Table, rows: Sequence[Row]) -> list[tuple[int, str, Partition]]:
+    structs = PartitionStructs(session, table).structs(rows)
     return [(row[0], row[1], struct) for row, struct in zip(rows, structs, strict=True)]
 
 

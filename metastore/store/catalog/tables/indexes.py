@@ -87,16 +87,16 @@ def _struct(database: Database, row: Row) -> Index:
     )
 
 
-def find(database: Database, session: Session, catalog: str, database_name: str, table: str, name: str) -> Index | None:
+def find(session: Session, catalog: str, database_name: str, table: str, name: str) -> Index | None:
     """Return an index of a table, or None."""
     row = session.row(FIND, catalog_key=catalog, database_key=database_name, table_key=table, name_key=name)
-    return None if row is None else _struct(database, row)
+    return None if row is None else _struct(session.database, row)
 
 
-def all_of(database: Database, session: Session, catalog: str, database_name: str, table: str) -> list[Index]:
+def all_of(session: Session, catalog: str, database_name: str, table: str) -> list[Index]:
     """Return a table's indexes, ascending by name."""
     rows = session.rows(ALL_OF, catalog_key=catalog, database_key=database_name, table_key=table)
-    return [_struct(database, row) for row in rows]
+    return [_struct(session.database, row) for row in rows]
 
 
 def index_tables(session: Session, table_id: int) -> Later[list[tuple[str, str, str]]]:

@@ -178,10 +178,10 @@ def _values(table: Table) -> tuple[dict[str, Any], list[tuple[int, str]]]:
     }, bodies
 
 
-def find(database: Database, session: Session, catalog: str, database_name: str, name: str) -> Table | None:
+def find(session: Session, catalog: str, database_name: str, name: str) -> Table | None:
     """Return a table with its key as `id`, or None."""
     row = session.row(FIND, catalog_key=catalog, database_key=database_name, name_key=name)
-    return None if row is None else _struct(database, row)
+    return None if row is None else _struct(session.database, row)
 
 
 @dataclass(slots=True)
@@ -201,29 +201,29 @@ def cached(database: Database, catalog: str, database_name: str, name: str) -> K
     return None if row is None else Known(_struct(database, row), _state(row))
 
 
-def find_and_cache(database: Database, session: Session, catalog: str, database_name: str, name: str) -> Known | None:
+def find_and_cache(session: Session, catalog: str, database_name: str, name: str) -> Known | None:
     """Return a table as `find` does, and keep its row."""
     row = session.row(FIND, catalog_key=catalog, database_key=database_name, name_key=name)
     if row is None:
         return None
-    database.caches.tables.put((catalog, database_name, name), row)
-    return Known(_struct(database, row), None)
+    session.caches.tables.put((catalog, database_name, name), row)
+    return Known(_struct(session.database, row), None)
 
 
-def find_many(database: Database, session: Session, catalog: str, database_name: str, names: Sequence[str]) -> list[Table]:
+def find_many(session: Session, catalog: str, database_name: str, names: Sequence[str]) -> list[Table]:
     """Return those of the named tables that are there, ascending by name."""
     rows = session.rows(FIND_MANY, catalog_key=catalog, database_key=database_name, names=ascending(names))
-    return [_struct(database, row) for row in rows]
+    return [_struct(session.database, row) for row in rows]
 
 
-def all_of(database: Database, session: Session, catalog: str, database_name: str) -> list[Table]:
+def all_of(session: Session, catalog: str, database_name: str) -> list[Table]:
     """Return all tables of a database, ascending by name."""
-    return [_struct(database, row) for row in session.rows(ALL, catalog_key=catalog, database_key=database_name)]
+    return [_struct(session.database, row) for row in session.rows(ALL, catalog_key=catalog, database_key=database_name)]
 
 
-def materialized_views(database: Database, session: Session, catalog: str) -> list[Table]:
+def materialized_views(session: Session, catalog: str) -> list[Table]:
     """Return all materialized views of a catalog, ascending by database and name."""
-    return [_struct(database, row) for row in session.rows(MATERIALIZED_VIEWS, catalog_key=catalog)]
+    return [_struct(session.database, row) for row in session.rows(MATERIALIZED_VIEWS, catalog_key=catalog)]
 
 
 def key(session: Session, catalog: str, database_name: str, name: str) -> int | None:
@@ -255,14 +255,14 @@ def lock_known(session: Session, table: Table, *, exclusively: bool = False) -> 
     return session.enqueue(LOCK_KNOWN if exclusively else SHARE_KNOWN, **where)
 
 
-def locked(database: Database, session: Session, table: Table, answer: Answer, state: Row | None = None) -> Table | None:
+def locked(session: Session, table: Table, answer: Answer, state: Row | None = None) -> Table | None:
     """Return a table that `lock_known` locked, as it is now; None when it was dropped or renamed. `state` is what its row said."""
     row = answer.rows[0] if answer.rows else None
     if row is None or row[0] != table.id:
         return None
     if row == (state or _state_of(table)):
         return table
-    return find(database, session, table.catName or "", table.dbName, table.tableName)
+    return find(session, table.catName or "", table.dbName, table.tableName)
 
 
 def is_locked(table: Table, answer: Answer, state: Row | None) -> bool:
