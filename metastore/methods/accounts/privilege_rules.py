@@ -47,7 +47,7 @@ def _object(call: Call, ref: Any, privilege: str, *, grant: bool) -> Iterator[Wa
         yield Want((ADMINISTER,), SERVER)
 
 
-def grants(path: str) -> Callable[[Call, Any], Iterator[Want]]:
+def grants_listed(path: str) -> Callable[[Call, Any], Iterator[Want]]:
     def find(call: Call, args: Any) -> Iterator[Want]:
         for each in getattr(get(args, path), "privileges", None) or ():
             info = None if each is None else each.grantInfo
@@ -57,7 +57,7 @@ def grants(path: str) -> Callable[[Call, Any], Iterator[Want]]:
     return find
 
 
-def revokes(path: str) -> Callable[[Call, Any], Iterator[Want]]:
+def revokes_listed(path: str) -> Callable[[Call, Any], Iterator[Want]]:
     def find(call: Call, args: Any) -> Iterator[Want]:
         for each in getattr(get(args, path), "privileges", None) or ():
             yield from _object(call, each and each.hiveObject, OWN, grant=False)
@@ -67,7 +67,7 @@ def revokes(path: str) -> Callable[[Call, Any], Iterator[Want]]:
 
 def grant_or_revoke(call: Call, args: Any) -> Iterator[Want]:
     grants = args.request.requestType == GrantRevokeType.GRANT
-    yield from (grants or revokes)("request.privileges")(call, args)
+    yield from (grants_listed if grants else revokes_listed)("request.privileges")(call, args)
 
 
 def gives_role(path: str) -> Ask:

@@ -125,14 +125,14 @@ METHODS = (
         "grant_privileges",
         _grant_privileges,
         needs(
-            found_by("ownership, or the privilege with the option to grant it", rules.grants("privileges")),
+            found_by("ownership, or the privilege with the option to grant it", rules.grants_listed("privileges")),
             **rules.granted_as("privileges"),
         ),
     ),
     changes(
         "revoke_privileges",
         _revoke_privileges,
-        needs(found_by("ownership of the object", rules.revokes("privileges")), operation="REVOKE_PRIVILEGE", renews=True),
+        needs(found_by("ownership of the object", rules.revokes_listed("privileges")), operation="REVOKE_PRIVILEGE", renews=True),
     ),
     changes(
         "grant_revoke_privileges",
