@@ -17,6 +17,8 @@ from hypothesis import HealthCheck, settings
 
 from metastore.store.core.database import Database
 from tests.support import databases
+from tests.support.services import call, counts, logged, make_metastore, metastore, statements  # noqa: F401  # fixtures
+from tests.support.stub_server import raw, server, start, stub  # noqa: F401  # fixtures
 
 if TYPE_CHECKING:
     from tests.support.kdc import Kdc
@@ -31,7 +33,7 @@ settings.load_profile("busy machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-statement-counts", action="store_true", help="write tests/service/statement_counts.json anew")
+    parser.addoption("--update-statement-counts", action="store_true", help="write tests/support/statement_counts.json anew")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

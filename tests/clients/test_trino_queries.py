@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.servers import serving
 from tests.support.trino_server import trino_on
-from tests.wire.test_pages import get
+from tests.wire.http.test_pages import get
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 QUERY = re.compile(r"\d{8}_\d{6}_\d{5}_\w{5}")

@@ -22,7 +22,7 @@ from metastore import idl
 from metastore.client import connect
 from metastore.client_login import LoginError, Plain
 from tests.support.servers import COMMAND, ROOT, Server, environment, free_port, serving
-from tests.wire.test_pages import get
+from tests.wire.http.test_pages import get
 
 DEPLOY = ROOT / "deploy"
 ALERTS = DEPLOY / "prometheus" / "alerts.yml"

@@ -22,7 +22,7 @@ import pytest
 from metastore.store.core.database import Database
 
 T = TypeVar("T")
-FILE = Path(__file__).parents[1] / "service" / "statement_counts.json"
+FILE = Path(__file__).with_name("statement_counts.json")
 Numbers = dict[str, dict[str, dict[str, int]]]
 """By test, operation and kind of database."""
 

@@ -16,7 +16,7 @@ from metastore.wire.calls.dispatch import Dispatcher
 from metastore.wire.messages.protocol import Dialect, Message
 from metastore.wire.sockets.settings import WireSettings
 from tests.support.methods import entries
-from tests.wire.conftest import Stub
+from tests.support.stub_server import Stub
 
 
 def _missing(_call: Call, _args: Any) -> None:

@@ -16,8 +16,8 @@ from metastore.client import connect
 from metastore.service.call.context import Metastore
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.sockets.settings import WireSettings
+from tests.support.stub_server import HANDLERS, Stub
 from tests.wire.auth.speaking import post, request, value
-from tests.wire.conftest import HANDLERS, Stub
 
 STATUS = request("getStatus")
 

@@ -25,8 +25,8 @@ from metastore.wire.connection.server import ServerThread
 from metastore.wire.sockets.settings import WireSettings
 from metastore.wire.sockets.transport import EndOfStream
 from tests.support.servers import COMMAND, Server, environment, serving
+from tests.support.stub_server import HANDLERS, Stub
 from tests.wire.auth.speaking import Speaker, request
-from tests.wire.conftest import HANDLERS, Stub
 
 PASSWORD = "correct horse"
 

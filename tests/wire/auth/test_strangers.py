@@ -19,8 +19,8 @@ from metastore.service.call.identity import Login
 from metastore.wire.connection import connection
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.sockets.settings import WireSettings
+from tests.support.stub_server import HANDLERS, Stub
 from tests.wire.auth.speaking import Speaker, request
-from tests.wire.conftest import HANDLERS, Stub
 
 WAIT = 0.5
 """Seconds in which a client has to log in here."""

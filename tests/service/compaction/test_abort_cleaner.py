@@ -1,0 +1,153 @@
+"""What aborted transactions wrote is deleted without a compaction."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from metastore.idl import CompactionType
+from metastore.service.call.context import Call
+from metastore.service.catalog.partitions.partitions import get_partition
+from metastore.service.catalog.tables.tables import drop_table
+from metastore.service.compaction import compaction_workers
+from metastore.service.compaction.abort_cleaner import clean_aborted
+from metastore.service.compaction.cleaner import clean
+from tests.service.compaction.test_initiator import acid_table, get_table_of
+from tests.support import acid_steps as acid
+from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.cleaning import MAJOR, names, queue_unasked, rush, shown, stuck, work, written
+
+
+def test_what_aborted_transactions_left_is_deleted_when_it_is_old(call: Call) -> None:
+    name, folder = acid_table(call)
+    written(call, name, folder, 1)
+    written(call, name, folder, 2, state="a", started=1)
+    written(call, name, folder, 1)
+    written(call, name, folder, 1, state="o", started=1)
+    assert clean_aborted(call.metastore) == 1
+    assert names(folder) == [f"delta_{number:07d}_{number:07d}_0000" for number in (1, 4, 5)]
+    assert [row["write_id"] for row in acid.rows(call.metastore, acid.COMPONENTS)] == [5]
+    assert clean_aborted(call.metastore) == 0
+
+
+def test_what_a_killed_statement_has_noted_goes_with_its_delta(call: Call) -> None:
+    name, folder = acid_table(call)
+    written(call, name, folder, 1)
+    written(call, name, folder, 1, state="a", started=1)
+    written(call, name, folder, 1, state="o", started=1)
+    for number in (2, 3):
+        acid.fill(folder / f"-tmp.delta_{number:07d}_{number:07d}_0000")
+    assert clean_aborted(call.metastore) == 1
+    assert names(folder) == ["-tmp.delta_0000003_0000003_0000", "delta_0000001_0000001_0000", "delta_0000003_0000003_0000"]
+
+
+def test_what_aborted_transactions_left_is_deleted_when_it_is_much(call: Call, make_metastore: MetastoreMaker) -> None:
+    name, folder = acid_table(call)
+    written(call, name, folder, 3, state="a")
+    assert clean_aborted(call.metastore) == 0
+    assert clean_aborted(make_metastore(compactor_aborted_number=3)) == 0
+    assert clean_aborted(make_metastore(compactor_aborted_number=2)) == 1
+    assert names(folder) == []
+
+
+def test_what_an_aborted_compactor_left_is_deleted(call: Call, make_metastore: MetastoreMaker) -> None:
+    name, folder = acid_table(call)
+    written(call, name, folder, 1)
+    work(call, name, folder, 1, ends="a")
+    assert clean_aborted(make_metastore(compactor_aborted_number=0)) == 1
+    assert names(folder) == ["delta_0000001_0000001_0000"]
+    assert acid.rows(call.metastore, acid.COMPONENTS) == []
+
+
+@pytest.mark.parametrize("keys", [(), (("k", "string"),)])
+def test_staging_folders_of_aborted_transactions_are_deleted(
+    call: Call, make_metastore: MetastoreMaker, keys: tuple[tuple[str, str], ...]
+) -> None:
+    name, folder = acid_table(call, keys=keys)
+    aborted, opened = acid.begin(call.metastore), acid.begin(call.metastore)
+    for transaction in (aborted, opened):
+        acid.intend(call.metastore, name, transaction, acid.allocate(call.metastore, name, transaction))
+        acid.fill(folder / f".staging_txn_{transaction}_0_insert")
+    acid.fill(folder / f".staging_txn_{aborted}_0_delete" / "k=1")
+    acid.fill(folder / f".staging_txn_{aborted}1_0_insert")
+    acid.end(call.metastore, aborted, "a")
+    assert clean_aborted(make_metastore(compactor_aborted_number=0)) == 1
+    assert names(folder) == sorted([f".staging_txn_{opened}_0_insert", f".staging_txn_{aborted}1_0_insert"])
+
+
+def test_an_aborted_dynamic_insert_is_looked_for_in_every_partition(call: Call, make_metastore: MetastoreMaker, tmp_path: Path) -> None:
+    name, folder = acid_table(call, keys=(("k", "string"), ("l", "string")))
+    add_partitions(call, name, [["1", "1"], ["1", "2"]])
+    outside = get_partition(call, name, ["1", "2"])
+    transaction = acid.begin(call.metastore)
+    number = acid.allocate(call.metastore, name, transaction)
+    delta = f"delta_{number:07d}_{number:07d}_0000"
+    places = [folder / "k=1" / "l=1", folder / "k=9" / "l=new", Path(outside.sd.location.removeprefix("file:"))]
+    for place in places:
+        acid.fill(place / delta)
+        acid.fill(place / "delta_0000099_0000099")
+    acid.intend(call.metastore, name, transaction, number)
+    acid.end(call.metastore, transaction, "a")
+    assert clean_aborted(make_metastore(compactor_aborted_number=0)) == 1
+    assert [names(place) for place in places] == [["delta_0000099_0000099"]] * 3
+    assert acid.rows(call.metastore, acid.COMPONENTS) == []
+
+
+def test_a_delta_that_is_aborted_in_part_is_left_for_a_compaction(call: Call, make_metastore: MetastoreMaker) -> None:
+    name, folder = acid_table(call)
+    for state in ("c", "a"):
+        acid.write(call.metastore, name, str(folder), state=state)
+    for delta in folder.iterdir():
+        shutil.rmtree(delta)
+    acid.fill(folder / "delta_0000001_0000002")
+    assert clean_aborted(make_metastore(compactor_aborted_number=0)) == 1
+    assert names(folder) == ["delta_0000001_0000002"]
+    assert len(acid.rows(call.metastore, acid.COMPONENTS)) == 1
+    assert [(each.type, each.state) for each in shown(call)] == [(MAJOR, "initiated")]
+
+
+@pytest.mark.parametrize("what", ["table", "partition"])
+def test_aborted_writes_to_what_was_dropped_are_forgotten(call: Call, make_metastore: MetastoreMaker, what: str) -> None:
+    name, folder = acid_table(call, keys=(("k", "string"),))
+    if what == "table":
+        drop_table(call, name, delete_data=True)
+    written(call, name, folder / "k=1", 1, partition="k=1", state="a")
+    assert clean_aborted(make_metastore(compactor_aborted_number=0)) == 1
+    assert acid.rows(call.metastore, acid.COMPONENTS) == []
+
+
+def test_an_abort_cleaning_that_fails_tells_why_and_waits(
+    call: Call, make_metastore: MetastoreMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, folder = acid_table(call)
+    written(call, name, folder, 2, state="a")
+    patient, hasty = make_metastore(compactor_aborted_number=0), make_metastore(compactor_aborted_number=0, compactor_cleaner_pause=0)
+    with monkeypatch.context() as broken:
+        stuck(broken, hasty)
+        for _ in range(2):
+            assert clean_aborted(hasty) == 0
+        stuck(broken, patient)
+        assert clean_aborted(patient) == 0
+    assert clean_aborted(patient) == 0, "its pause is not over"
+    (entry,) = shown(call)
+    assert (entry.type, entry.state) == (CompactionType.ABORT_TXN_CLEANUP, "ready for cleaning")
+    assert "it is stuck" in entry.errorMessage
+    assert clean(call.metastore) == 0, "that is not the cleaner's"
+    call.metastore.database.write(rush)
+    assert clean_aborted(patient) == 1
+    assert (shown(call), acid.rows(call.metastore, acid.COMPONENTS)) == ([], [])
+
+
+def test_tables_that_are_not_transactional_are_never_touched(call: Call, make_metastore: MetastoreMaker) -> None:
+    name = make_table(call, "plain")
+    folder = Path(get_table_of(call, name).sd.location.removeprefix("file:"))
+    (folder / "data").write_text("x")
+    acid.fill(folder / "base_0000001")
+    queue_unasked(call, name)
+    info = compaction_workers.find_next(call_of(call.metastore), "w")
+    assert info is not None
+    info.highestWriteId = 1
+    compaction_workers.mark_compacted(call, info)
+    clean(call.metastore)
+    assert names(folder) == ["base_0000001", "data"]
+    assert shown(call)[0].errorMessage == "hive.default.plain is not transactional: nothing of it is cleaned"

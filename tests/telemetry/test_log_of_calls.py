@@ -1,0 +1,172 @@
+"""The log of a real server: which calls have a line, why one failed, that the database was lost, and what signals ask for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from metastore import idl
+from metastore.client import connect
+from metastore.methods.interface.errors import reason
+from tests.support.replicas import alone
+from tests.support.servers import Server, serving
+from tests.telemetry.test_telemetry import eventually
+from tests.wire.http.test_pages import get, sample
+
+
+def events(server: Server, event: str) -> list[dict[str, Any]]:
+    """Return the lines of the log of one kind; what is no line of ours, such as stacks, is passed over."""
+    lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
+    return [line for line in lines if line["event"] == event]
+
+
+def workers(server: Server) -> set[int]:
+    pid = server.process.pid
+    return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def call_some(server: Server) -> None:
+    """A read, a change and two calls that fail."""
+    with connect(server.uri, timeout=20) as client:
+        client.get_all_databases()
+        client.create_database(idl.Database("d"))
+        with pytest.raises(idl.NoSuchObjectException):
+            client.get_database("nowhere")
+        with pytest.raises(idl.AlreadyExistsException):
+            client.create_database(idl.Database("d"))
+
+
+@pytest.mark.parametrize(
+    ("options", "logged"),
+    [
+        ((), ["create_database", "get_database", "create_database"]),
+        (("--set", "log_calls=all"), ["get_all_databases", "create_database", "get_database", "create_database"]),
+        (("--set", "log_calls=failures"), ["get_database", "create_database"]),
+    ],
+)
+def test_the_setting_says_which_calls_are_logged(options: tuple[str, ...], logged: list[str], tmp_path: Path) -> None:
+    with serving("--workers", "1", *options, home=tmp_path) as server:
+        call_some(server)
+        eventually(lambda: len(events(server, "call")) >= len(logged))
+        assert [line["method"] for line in events(server, "call")] == logged
+        lacking, there = events(server, "call")[-2:]
+        assert (lacking["outcome"], "nowhere" in lacking["reason"]) == ("NoSuchObject", True)
+        assert (there["outcome"], "d" in there["reason"]) == ("AlreadyExists", True)
+        assert all("reason" not in line for line in events(server, "call")[:-2])
+        assert get(server.uri, "/metrics")[1].count('method="get_all_databases",outcome="ok"'), "what is not logged is counted"
+
+
+def test_a_reason_is_short_and_tells_no_password() -> None:
+    shown = reason(ValueError("s3a://key:hunter2@bucket/t " + "x" * 5000))
+    assert "hunter2" not in shown
+    assert len(shown) == 1000
+    assert reason(KeyError()) == "KeyError"
+
+
+def test_a_signal_switches_to_everything_and_back_in_all_workers(tmp_path: Path) -> None:
+    def read(method: str, *arguments: str) -> None:
+        for _ in range(12):  # a connection each: whichever process takes it
+            with connect(server.uri, timeout=20) as client:
+                getattr(client, method)(*arguments)
+
+    def logged(method: str) -> int:
+        return sum(line["method"] == method for line in events(server, "call"))
+
+    def switch(said: str) -> None:
+        server.process.send_signal(signal.SIGUSR2)
+        eventually(lambda: events(server, said))
+
+    with serving("--workers", "2", "--set", "log_level=warning", home=tmp_path) as server:
+        read("get_databases", "*")
+        assert events(server, "call") == [], "reads are quiet before"
+        switch("everything is logged until the next SIGUSR2")
+        read("get_all_databases")
+        eventually(lambda: logged("get_all_databases") == 12)
+        assert eventually(lambda: events(server, "client left"))[0]["level"] == "debug"
+        for pid in workers(server):
+            os.kill(pid, signal.SIGUSR2)  # as a signal to a whole group does: it is the supervisor's
+        switch("the settings log_level and log_calls hold again")
+        read("get_all_tables", "default")
+        server.process.terminate()
+        assert server.process.wait(60) == 0
+        assert logged("get_all_tables") == 0, "and quiet again"
+
+
+def test_a_signal_prints_the_stacks_of_all_processes_and_ends_none(tmp_path: Path) -> None:
+    """Again and again, while the threads of the workers go on."""
+    with serving("--workers", "2", home=tmp_path) as server, ThreadPoolExecutor(4) as callers:
+        before = workers(server)
+        done = Event()
+
+        def keep_calling(name: str) -> int:
+            calls = 0
+            with connect(server.uri, timeout=60) as client:
+                while not done.is_set():
+                    client.create_database(idl.Database(name))
+                    client.drop_database(name, True, False)
+                    calls += 1
+            return calls
+
+        calling = [callers.submit(keep_calling, f"d{number}") for number in range(4)]
+        try:
+            for times in range(1, 21):
+                server.process.send_signal(signal.SIGUSR1)
+                eventually(lambda: all(printed(server, pid) >= times for pid in (server.process.pid, *before)))  # noqa: B023
+        finally:
+            done.set()
+        assert min(each.result(60) for each in calling) > 0
+        assert workers(server) == before
+        assert "in serve\n" in server.log.read_text(), "threads of clients are among them"
+        (victim, *_) = before
+        known = printed(server, victim)
+        os.kill(victim, signal.SIGUSR1)
+        eventually(lambda: printed(server, victim) > known)
+        assert workers(server) == before
+        assert server.process.poll() is None
+
+
+def printed(server: Server, pid: int) -> int:
+    """Return how often a process has printed its stacks."""
+    return len(re.findall(rf"stacks of process {pid}\nthread \d+\n  File ", server.log.read_text()))
+
+
+def test_each_worker_says_once_that_the_database_is_lost_and_once_that_it_is_back(tmp_path: Path) -> None:
+    with alone() as database:
+        options = ("--db", database.address("primary"), "--workers", "2", "--set", "compactor_check_interval=1s")
+        with serving(*options, home=tmp_path) as server:
+            assert get(server.uri, "/readyz")[0] == 200
+            assert events(server, "database lost") == []
+            database.kill("primary")
+            lost = eventually(lambda: each_worker(server, "database lost"))
+            for line in lost:
+                assert line["level"] == "error"
+                assert database.address("primary").rpartition(":")[2].partition("/")[0] in line["reason"], "it names the port"
+                assert line["database"] == database.address("primary")
+            assert get(server.uri, "/readyz")[0] == 503
+            text = get(server.uri, "/metrics")[1]
+            assert sample(text, "metastore_ready") == sample(text, "metastore_database_up") == 0
+            assert sample(text, "metastore_workers") == 2, "what the processes know is told all the same"
+            assert "refused" in events(server, "not ready")[0]["reason"]
+            assert events(server, "database is back") == []
+            database.start_again("primary")
+            for line in eventually(lambda: each_worker(server, "database is back")):
+                assert line["seconds"] > 0
+            with connect(server.uri, timeout=30) as client:
+                client.create_database(idl.Database("d"))
+            assert get(server.uri, "/readyz")[0] == 200
+            assert len(events(server, "ready again")) <= len(events(server, "not ready")) <= 2
+            assert len(events(server, "database lost")) == len(events(server, "database is back")) == 2
+
+
+def each_worker(server: Server, event: str) -> list[dict[str, Any]]:
+    """Return the lines of an event once each worker has one."""
+    found = events(server, event)
+    return found if {line["pid"] for line in found} == workers(server) else []
