@@ -108,7 +108,7 @@ def prepare(config: Config) -> None:
     check(config)
     metastore = build(config, Listeners())
     try:
-        with metastore.database.told():
+        with metastore.database.explained():
             metastore.database.driver.check()
         migrate.upgrade(metastore.database)
         create_startup_objects(metastore)
@@ -155,13 +155,13 @@ def _check_whitelist(config: Config) -> None:
 
 def warnings(config: Config) -> list[str]:
     """Say what an operator may have meant otherwise."""
-    told = [*config.warnings, *hive_properties.overruled(config)]
+    found = [*config.warnings, *hive_properties.overruled(config)]
     if config.authorization != "none" and (not config.authentication or "anonymous" in config.authentication):
-        told.append(
+        found.append(
             f"authorization is {config.authorization}, and clients without a login are let in: whatever user such a client names in "
             "set_ugi is believed; take anonymous out of the setting authentication unless only programs that may name anybody can connect"
         )
-    return told
+    return found
 
 
 def start_worker(config: Config) -> tuple[Metastore, Runner]:
@@ -223,8 +223,8 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
         log.get("metastore.codec").warning(codec.PURE)
     if unused := hive_properties.without_effect(config):
         shown = ", ".join(unused[:5]) + (" ..." if len(unused) > 5 else "")
-        told = "properties of Hive's have no effect; `metastore config` lists them"
-        log.get("metastore.config").info(told, number=len(unused), names=shown)
+        text = "properties of Hive's have no effect; `metastore config` lists them"
+        log.get("metastore.config").info(text, number=len(unused), names=shown)
     prepare(config)
     runners: list[Runner] = []
 

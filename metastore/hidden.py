@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 TEMPORARY = "-tmp."
-"""What the names of folders begin with in which Hive 4 notes what the tasks of a statement wrote; the name of its delta follows."""
+"""The beginning of names of folders in which Hive 4 notes what the tasks of a statement wrote; the name of its delta follows."""
 
 
 def is_hidden(name: str) -> bool:

@@ -17,13 +17,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type[Any])
 
 PARTS = ("wait", "pool", "lock", "sql", "files", "encoding", "other")
-"""Of a call's time. `wait`: a database that can not be reached, and the pause before another attempt. `pool`: a connection to it.
+"""Parts of a call's time. `wait`: a database that can not be reached, and the pause before another attempt. `pool`: a connection.
 `lock`: statements that lock rows, and SQLite's turn to write. `sql`: all other round trips. `files`: files and directories.
 `encoding`: the reply. `other`: the rest."""
 
 
 class Total:
-    """What all threads of this process took and did since it began. Two that add at once may lose one addition: it is a measure."""
+    """The time and the counts of all threads of this process since it began. Two that add at once may lose one addition."""
 
     def __init__(self) -> None:
         self.seconds = self.lock_seconds = 0.0
@@ -35,7 +35,7 @@ total = Total()
 
 
 class Work:
-    """What the work of one thread took since it began: times are in seconds."""
+    """The work of one thread since it began: times are in seconds."""
 
     __slots__ = (
         "encoding_seconds", "files_seconds", "is_in_files", "lock_seconds", "locking", "pool_seconds", "sql_seconds", "statements", "trace",

@@ -1,1 +1,1 @@
-"""What readers and writers of transactional tables need as clients of the Thrift API: transactions, buckets, files. Without Spark."""
+"""Transactional tables for clients of the Thrift API, without Spark: transactions, buckets, files."""

@@ -17,7 +17,7 @@ PARALLEL = 16
 """Files that are written through at one time: a journal takes them together."""
 
 NOT_KNOWN = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
-"""What mounted file systems answer for a directory that keep its names in another way."""
+"""Answers of mounted file systems for a directory that keep its names in another way."""
 
 
 def local_path(location: str) -> str | None:

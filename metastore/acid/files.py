@@ -8,7 +8,7 @@ import fsspec
 
 
 class Status(NamedTuple):
-    """What lies in a directory; `path` is complete, `length` in bytes and 0 for directories."""
+    """An entry of a directory; `path` is complete, `length` in bytes and 0 for directories."""
 
     path: str
     is_directory: bool

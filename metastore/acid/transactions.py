@@ -61,7 +61,7 @@ class LockTimeout(Exception):
 
 @dataclass(frozen=True)
 class TableSnapshot:
-    """What a reader of one table sees: its write ids, and which compactors' transactions have committed."""
+    """The snapshot of one table: the write ids that a reader sees, and the compactors' transactions that have committed."""
 
     write_ids: SeenWriteIds
     transactions: Transactions

@@ -52,7 +52,7 @@ COMMANDS = {
     "compactor": "transactions.compactor:compactor",
     "check": "server.check:check",
 }
-"""By name, the module below `metastore.cli` and the function or the commands in it; a module is loaded when its command is asked for."""
+"""The module below `metastore.cli` of each command, and the function or the commands in it; it is loaded when the command is asked for."""
 HIDDEN = frozenset({"user"})
 """As `users` was called."""
 

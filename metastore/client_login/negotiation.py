@@ -27,7 +27,7 @@ class ClientMechanism(Protocol):
     complete: bool
     """Whether the client has proved who it is, and that the server is who it should be, if the mechanism does."""
     layer: Layer | None
-    """What protects the frames after the login; None until it is complete, and where nothing does."""
+    """The protection of the frames after the login; None until it is complete, and where nothing protects them."""
 
     def step(self, challenge: bytes) -> bytes:
         """Return the answer to a challenge; the first is b"" and comes from nobody. Raises LoginError."""

@@ -30,7 +30,7 @@ Outcome = Literal["used", "not needed", "not used", "refused"]
 
 
 class Verdict(NamedTuple):
-    """What becomes of one property, and why or by which setting."""
+    """The decision on one property, and its reason or the setting that takes it."""
 
     name: str
     outcome: Outcome

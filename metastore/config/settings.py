@@ -20,7 +20,7 @@ from metastore.secrecy import names_secret, without_passwords
 
 @dataclass(frozen=True)
 class Setting:
-    """What is known of one setting besides its value."""
+    """Everything about one setting but its value."""
 
     name: str
     default: Value
@@ -886,7 +886,7 @@ class Config:
     other: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Hive's properties that the server has no use for, by name: clients may ask for them."""
     warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    """What was ignored and why, one line each."""
+    """Ignored settings with the reason, one line each."""
 
     def __post_init__(self) -> None:
         if not self.data_directory:

@@ -1,4 +1,4 @@
-"""What operators do on the console: each action says first what it will do, and runs the method of the interface that does it.
+"""Operators' actions on the console: each first says what it will do, and runs the method of the interface that does it.
 
 Rights are those of the method: whoever may call it over Thrift may do it here. Nothing here decides that.
 """
@@ -23,7 +23,7 @@ Kind = Literal["major", "minor", "rebalance"]
 
 @dataclass(frozen=True, slots=True)
 class ActionPlan:
-    """What an action will do, for the page that asks once more."""
+    """An action before it runs, for the page that asks once more."""
 
     question: str
     consequences: list[str]
@@ -31,7 +31,7 @@ class ActionPlan:
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What an action did, and where to look now."""
+    """The result of an action, and where to look now."""
 
     text: str
     path: str
@@ -100,9 +100,9 @@ def _plan_cancel(visit: Visit, id: int) -> ActionPlan:  # noqa: A002
 
 def _cancel(visit: Visit, id: int) -> ActionResult:  # noqa: A002
     answer: Any = visit.run("abort_Compactions", rqst=AbortCompactionRequest(compactionIds=[id]))
-    told = answer.abortedcompacts[id]
-    if told.status != "Success":
-        raise InvalidOperation(f"Compaction {id}: {told.message}")
+    aborted = answer.abortedcompacts[id]
+    if aborted.status != "Success":
+        raise InvalidOperation(f"Compaction {id}: {aborted.message}")
     return ActionResult(f"Compaction {id} is off the queue.", f"/ui/compactions/{id}")
 
 

@@ -30,7 +30,7 @@ LOGGED_OUT = b"""<!doctype html>
 """
 LARGEST = 1 << 16
 """Bytes of a request's body."""
-_TOLD_BY_PROXIES = ("forwarded", "x-forwarded-for")
+_SENT_BY_PROXIES = ("forwarded", "x-forwarded-for")
 
 
 def is_console(path: str) -> bool:
@@ -119,7 +119,7 @@ class Console:
 
     def _is_open_to(self, request: ConsoleRequest) -> bool:
         """Tell whether somebody without a login may act: on a server that asks nobody for rights, from its own machine, by no proxy."""
-        return request.from_here and self._server.authorizer is None and not any(request.header(name) for name in _TOLD_BY_PROXIES)
+        return request.from_here and self._server.authorizer is None and not any(request.header(name) for name in _SENT_BY_PROXIES)
 
     def _look(self) -> ServerState:
         calls: dict[str, list[float]] = {}

@@ -1,4 +1,4 @@
-"""What keeps other sites from acting by a visitor's browser: headers of all answers, checks of each request that changes something.
+"""Protection from other sites that act by a visitor's browser: headers of all answers, checks of each request that changes something.
 
 `wire/http/other_sites.py` has refused already what says that it comes from another site.
 """
@@ -19,7 +19,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Of every answer. With the policy `no-referrer` browsers would not say where a form comes from."""
+"""Headers of every answer. With the policy `no-referrer` browsers would not say where a form comes from."""
 
 
 COOKIE = "metastore-console"

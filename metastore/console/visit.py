@@ -1,4 +1,4 @@
-"""What a page gets of whoever looks at it: the door through which it asks, and what the visitor may do. It decides nothing."""
+"""The visitor of a page: the door through which the page asks, and the visitor's rights. It decides nothing."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ UI = "/ui"
 
 @dataclass(frozen=True, slots=True)
 class CallCount:
-    """What all worker processes counted of one method since the server's start."""
+    """The counts of one method by all worker processes since the server's start."""
 
     method: str
     calls: int
     failed: int
     seconds: float
-    """Of all calls together."""
+    """The seconds of all calls together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class Lock:
 
     @property
     def object(self) -> str:
-        """What is locked, as one text."""
+        """The locked object, as one text."""
         return ".".join(part for part in (self.database, self.table, self.partition) if part)
 
     @property
@@ -83,13 +83,13 @@ class Holder:
     user: str | None
     host: str | None
     objects: list[str] = field(default_factory=list)
-    """What it has locked, or wants to, each once."""
+    """The objects that it has locked, or waits for, each once."""
     waits_for: list[str] = field(default_factory=list)
     """Keys of holders."""
     holds_up: list[str] = field(default_factory=list)
     """Keys of all who wait for it, directly or for somebody who does."""
     contended: list[str] = field(default_factory=list)
-    """What others wait for that it holds."""
+    """The objects that it holds and others wait for."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""What listeners are notified of: one frozen class per kind of change. An event never changes after it was made.
+"""Events for listeners: one frozen class per kind of change. An event never changes after it was made.
 
 Structs inside an event are those of the interface (`metastore.idl`); listeners must not change them.
 """

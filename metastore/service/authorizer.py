@@ -40,12 +40,12 @@ class Access(NamedTuple):
     catalog: str | None = None
     database: str | None = None
     name: str | None = None
-    """Of the table, function or role; of a database to create in, that of the table that is to be made, where it is one."""
+    """The name of the table, function or role; of a database to create in, the name of the table that is to be made, where it is one."""
     columns: tuple[str, ...] = ()
     owner: Owner | None = None
     """Owner of the object; None if nobody owns it. Not filled for databases if the authorizer has `knows_databases`."""
     key: int | None = None
-    """Of the table, by which it stays the same through renames."""
+    """The key of the table, which stays the same through renames."""
     location: str | None = None
     grant: bool = False
     """Whether it is about granting the privilege to others."""

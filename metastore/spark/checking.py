@@ -18,7 +18,7 @@ COMPACT = "compact it (major) by `metastore compactor`"
 
 
 class Finding(NamedTuple):
-    """What is wrong with one file of a table or partition, `k=v/..`, and what to do about it."""
+    """A fault of one file of a table or partition, `k=v/..`, and what to do about it."""
 
     partition: str
     file: str

@@ -129,7 +129,7 @@ def _naming_the_table(table: AcidTableInfo) -> Iterator[None]:
 
 @dataclass
 class BucketTask(InputPartition):
-    """What one task reads."""
+    """The files that one task reads."""
 
     folder: Folder
     files: buckets.Bucket

@@ -1,4 +1,4 @@
-"""What the tasks and the commit of one write of the format `hive_acid` know together. This module writes nothing."""
+"""The plan of one write of the format `hive_acid`, which tasks and commit share. This module writes nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILES_OF_A_TASK = 256
 
 @dataclass(frozen=True)
 class WritePlan:
-    """What tasks and commit know of one write."""
+    """The plan of one write, which tasks and commit share."""
 
     uri: str
     table: Table

@@ -56,7 +56,7 @@ class CanNotPlace(Exception):
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What one attempt of a task tells the commit."""
+    """The report of one attempt of a task to the commit."""
 
     plan: WritePlan
     files: list[Staged] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Written(WriterCommitMessage):
 
 @dataclass(frozen=True)
 class WriteRequest:
-    """What the options and Spark say of a write."""
+    """The request of a write, by the options and Spark."""
 
     uri: str
     info: AcidTableInfo
@@ -130,7 +130,7 @@ class WriteRequest:
 
 
 class _Writer:
-    """What both writers share. The transaction begins when Spark pickles the writer for its tasks, not when Spark only looks at it."""
+    """Parts of both writers. The transaction begins when Spark pickles the writer for its tasks, not when Spark only looks at it."""
 
     def __init__(self, request: WriteRequest) -> None:
         self._request = request

@@ -69,7 +69,7 @@ class _Current:
 
 
 class Target(Protocol):
-    """What a batch needs of its connection: the table, its files, and how to divide records."""
+    """The parts of a connection that a batch needs: the table, its files, and the division of records."""
 
     uri: str
     agent: Agent
@@ -219,7 +219,7 @@ class TransactionBatch:
         partitions = sorted({connection.name_of(partition) for partition, _ in self._written})
         self._forget_statistics(_Current(self._call, txn, write_id), partitions)
         if connection.is_dynamic and partitions:
-            told = AddDynamicPartitions(
+            added = AddDynamicPartitions(
                 txnid=txn,
                 writeid=write_id,
                 dbname=connection.table.dbName,
@@ -227,7 +227,7 @@ class TransactionBatch:
                 partitionnames=partitions,
                 operationType=DataOperationType.INSERT,
             )
-            self._call(lambda client: client.add_dynamic_partitions(told))
+            self._call(lambda client: client.add_dynamic_partitions(added))
         request = CommitTxnRequest(txnid=txn, exclWriteEnabled=True, txn_type=TxnType.DEFAULT)
         try:
             self._call(lambda client: client.commit_txn(request))

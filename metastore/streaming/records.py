@@ -49,7 +49,7 @@ class RecordColumns:
 
     @cached_property
     def checks(self) -> dict[str, Check | None]:
-        """What looks at the values of each column, which Arrow would make fit, or not know; None where there is nothing to look at."""
+        """The check of the values of each column, which Arrow would make fit, or not know; None where there is nothing to check."""
         return {name: checker(kind) for name, kind in self.kinds.items()}
 
     def refuse_unknown(self, names: Iterable[str]) -> None:

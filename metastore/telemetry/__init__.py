@@ -1,1 +1,1 @@
-"""What a server counts, keeps and reports of its calls."""
+"""A server's counts, records and reports of its calls."""

@@ -61,9 +61,11 @@ def _json(values: dict[str, Any]) -> str:
 
 def _hive(values: dict[str, Any]) -> str:
     """Return a line as Hive's metastore writes it, with what Hive does not tell behind."""
-    told = {name: "null" if value is None else str(value).translate(_ESCAPED) for name, value in values.items()}
-    more = "\t".join(f"{name}={told[name]}" for name in ("outcome", "ms", "real_user", "mechanism", "request", "query"))
-    return f"{told['time']}\tugi={told['user']}\tip={told['address'].rpartition(':')[0]}\tcmd={told['method']} : {told['object']}\t{more}"
+    shown = {name: "null" if value is None else str(value).translate(_ESCAPED) for name, value in values.items()}
+    more = "\t".join(f"{name}={shown[name]}" for name in ("outcome", "ms", "real_user", "mechanism", "request", "query"))
+    return (
+        f"{shown['time']}\tugi={shown['user']}\tip={shown['address'].rpartition(':')[0]}\tcmd={shown['method']} : {shown['object']}\t{more}"
+    )
 
 
 _ESCAPED = {ord("\t"): "\\t", ord("\n"): "\\n", ord("\r"): "\\r"}

@@ -23,15 +23,15 @@ _LONGEST = 100
 class Presence:
     """A client that is connected; who serves it changes `client` if another speaks on the connection."""
 
-    __slots__ = ("client", "place", "since", "told", "transport")
+    __slots__ = ("client", "place", "since", "transport", "written")
 
     def __init__(self, client: Client, transport: str, place: int) -> None:
         self.client = client
         self.transport = transport
         self.place = place
         self.since = time.time()
-        self.told: tuple[object, ...] = ()
-        """What was written last."""
+        self.written: tuple[object, ...] = ()
+        """The values that were written last."""
 
     def describe(self) -> ConnectedClient:
         """Return what there is to tell now."""
@@ -98,9 +98,9 @@ class Clients:
         with self._lock:
             for each in self._present:
                 client = each.client
-                told = (client.user, client.login, client.calls, client.running)
-                if told != each.told or client.running:
-                    each.told = told
+                written = (client.user, client.login, client.calls, client.running)
+                if written != each.written or client.running:
+                    each.written = written
                     self._records.write(each.place, each.describe())
 
     def all(self) -> list[ConnectedClient]:

@@ -26,7 +26,7 @@ _OBJECTS = {"databases": "dbs", "tables": "tables", "partitions": "partitions"}
 _COUNTERS = {
     name: [each.name for each in METHODS.values() if each.metric == name] for name in {each.metric for each in METHODS.values()} - {""}
 }
-"""By counter of Hive's, the methods that count in it."""
+"""The methods that count in each counter of Hive's."""
 _AGES = {
     "initiated": "compaction_oldest_enqueue_age_in_sec",
     "working": "compaction_oldest_working_age_in_sec",
@@ -51,7 +51,7 @@ def percentile(buckets: Sequence[int], percent: float) -> float:
 
 
 class HiveMetrics:
-    """What was counted and seen, as metrics with Hive's names."""
+    """Counts and observations, as metrics with Hive's names."""
 
     def __init__(self, telemetry: Telemetry, seen: Observation | None) -> None:
         self._telemetry = telemetry

@@ -22,7 +22,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class _Counted:
-    """What the processes counted, as metrics."""
+    """Counts of the processes, as metrics."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
@@ -96,7 +96,7 @@ def _figures(figures: Mapping[Figure, float]) -> Iterable[Metric]:
 
 
 class State(NamedTuple):
-    """What the process that is asked says of itself, as `/readyz` does."""
+    """The state of the process that is asked, as in `/readyz`."""
 
     codec: str
     """`compiled` or `pure`."""
@@ -107,7 +107,7 @@ class State(NamedTuple):
 
 
 class _Observed:
-    """What an observation of the database shows, as metrics."""
+    """An observation of the database, as metrics."""
 
     def __init__(self, state: State, seen: Observation | None) -> None:
         self._state = state

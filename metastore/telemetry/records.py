@@ -29,7 +29,7 @@ class Records:
         self._size = size
         self._each = _HEAD.size + size
         self._used = memoryview(mmap.mmap(-1, parts * 8)).cast("Q")
-        """Of each part how many places were ever written: those behind them are not even looked at, which would take their memory."""
+        """The number of places of each part that were ever written: a look at those behind them would take their memory."""
         self._cells = memoryview(mmap.mmap(-1, parts * places * self._each))
 
     def take(self, part: int) -> None:

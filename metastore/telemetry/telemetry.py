@@ -1,4 +1,4 @@
-"""What the worker processes of a server tell of themselves together: counts, slow calls, connected clients.
+"""The common reports of a server's worker processes: counts, slow calls, connected clients.
 
 It is made before the workers are forked, so that they share its memory. It never looks at the database.
 """

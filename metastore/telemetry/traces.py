@@ -51,8 +51,8 @@ class Traces:
 
     def __init__(self, endpoint: str, ratio: float, database: SplitResult, kind: str) -> None:
         """`endpoint` is the collector's URL; `ratio` the part of the traces begun here that are told."""
-        told = logging.getLogger("opentelemetry")
-        told.handlers, told.propagate = [_ToLog(logging.WARNING)], False
+        logger = logging.getLogger("opentelemetry")
+        logger.handlers, logger.propagate = [_ToLog(logging.WARNING)], False
         resource = Resource.create(
             {"service.name": os.environ.get("OTEL_SERVICE_NAME", "metastore"), "service.version": metastore.__version__}
         )

@@ -32,7 +32,7 @@ class RunningServer:
     warehouse: Path
     """The directory of the databases and tables."""
     log: Path
-    """What it logs, a line of JSON for each call that changes something or fails."""
+    """The file of its log, a line of JSON for each call that changes something or fails."""
 
     def connect(self) -> Client:
         """Return a client, which is to be closed."""

@@ -93,19 +93,19 @@ class Warehouse:
 
     def exists(self, location: str) -> bool:
         """Tell whether a file or directory is there. MetaError."""
-        with Told(f"{location} can not be looked at"):
+        with Explained(f"{location} can not be looked at"):
             files, path = self._at(location)
             return files.exists(path)
 
     def is_directory(self, location: str) -> bool:
         """Tell whether a directory is there; on an object store, whether anything lies below it. MetaError."""
-        with Told(f"{location} can not be looked at"):
+        with Explained(f"{location} can not be looked at"):
             files, path = self._at(location)
             return files.is_directory(path)
 
     def is_empty(self, location: str) -> bool:
         """Tell whether nothing lies in a directory; true for one that is not there. MetaError."""
-        with Told(f"{location} can not be listed"):
+        with Explained(f"{location} can not be listed"):
             files, path = self._at(location)
             try:
                 return files.is_empty(path)
@@ -114,7 +114,7 @@ class Warehouse:
 
     def entries(self, location: str) -> list[tuple[str, bool]]:
         """Return the names in a directory and whether each is a directory; none for one that is not there. MetaError."""
-        with Told(f"{location} can not be listed"):
+        with Explained(f"{location} can not be listed"):
             files, path = self._at(location)
             try:
                 return files.entries(path)
@@ -123,7 +123,7 @@ class Warehouse:
 
     def read(self, location: str, most: int | None = None) -> bytes | None:
         """Return what a small file holds, or its first bytes; None for one that is not there. MetaError."""
-        with Told(f"{location} can not be read"):
+        with Explained(f"{location} can not be read"):
             files, path = self._at(location)
             try:
                 return files.read(path, most)
@@ -132,7 +132,7 @@ class Warehouse:
 
     def write(self, location: str, data: bytes) -> None:
         """Make a small file, or write it anew, in a directory that is there. MetaError."""
-        with Told(f"{location} can not be written"):
+        with Explained(f"{location} can not be written"):
             files, path = self._at(location)
             files.write(path, data)
 
@@ -154,7 +154,7 @@ class Warehouse:
         begin = location[: len(location) - len(parsed.path)] if location.endswith(parsed.path) else locations.prefix(parsed)
         name = parsed.path.rstrip("/")
         out: list[str] = []
-        with Told(f"{location} can not be looked at"):
+        with Explained(f"{location} can not be looked at"):
             files, path = self._at(location)
             if not files.makes_directories:
                 return []
@@ -171,7 +171,7 @@ class Warehouse:
 
     def make(self, location: str) -> bool:
         """Make one directory; return whether this call made it. ParentMissing, MetaError."""
-        with Told(f"{location} is not a directory or unable to create one"):
+        with Explained(f"{location} is not a directory or unable to create one"):
             files, path = self._at(location)
             if not files.makes_directories:
                 return False
@@ -199,7 +199,7 @@ class Warehouse:
         """Move a directory; the target's parent is made. MetaError when the target is there or the file systems differ."""
         if parse(source).key[:2] != parse(target).key[:2]:
             raise MetaError(f"{source} and {target} are on different file systems: copy the data and set the location")
-        with Told(f"{source} can not be moved to {target}"):
+        with Explained(f"{source} can not be moved to {target}"):
             files, old = self._at(source)
             _, new = self._at(target)
             files.make_all(new.rpartition("/")[0] or "/")
@@ -258,7 +258,7 @@ class Warehouse:
 
     def can_rename(self, location: str) -> bool:
         """Tell whether the file system of a location renames directories; an object store does not. MetaError."""
-        with Told(f"{location} can not be looked at"):
+        with Explained(f"{location} can not be looked at"):
             return self._at(location)[0].makes_directories
 
     def set_aside(self, source: str, target: str, *, purge: bool) -> bool | None:
@@ -266,7 +266,7 @@ class Warehouse:
 
         Returns whether it was renamed, None if it is not there. CanNotRename where only its files can be deleted, MetaError.
         """
-        with Told(f"{source} can not be deleted"):
+        with Explained(f"{source} can not be deleted"):
             files, old = self._at(source)
             try:
                 return files.set_aside(old, self._at(target)[1], may_remove=purge or not self.trash)
@@ -275,13 +275,13 @@ class Warehouse:
 
     def put_back(self, aside: str, source: str) -> None:
         """Undo `set_aside`, if it was done; what was made at the old name meanwhile stays. MetaError."""
-        with Told(f"{aside} can not be put back to {source}"):
+        with Explained(f"{aside} can not be put back to {source}"):
             files, here = self._at(aside)
             files.merge(here, self._at(source)[1])
 
     def delete_aside(self, aside: str, source: str, *, purge: bool) -> None:
         """Delete what was set aside of a location, into the trash if there is one and not `purge`. MetaError."""
-        with Told(f"{source} can not be deleted, it lies in {aside}"):
+        with Explained(f"{source} can not be deleted, it lies in {aside}"):
             files, path = self._at(aside)
             if self.trash and not purge and files.exists(path) and self._to_trash(source, files, path):
                 return
@@ -289,7 +289,7 @@ class Warehouse:
 
     def stamps(self, location: str) -> dict[str, object]:
         """Return, by path, what tells whether a file below a directory is still the same. MetaError."""
-        with Told(f"{location} can not be listed"):
+        with Explained(f"{location} can not be listed"):
             files, path = self._at(location)
             return files.stamps(path)
 
@@ -298,7 +298,7 @@ class Warehouse:
 
         The directory itself goes, too, if it is empty, unless `keep` is set.
         """
-        with Told(f"{location} can not be deleted"):
+        with Explained(f"{location} can not be deleted"):
             files, path = self._at(location)
             now = files.stamps(path)
             same = [name for name, stamp in stamps.items() if now.get(name) == stamp]
@@ -309,7 +309,7 @@ class Warehouse:
                 files.move_files(path, same, self._at(target + _millis())[1], keep=keep)
 
     def _delete(self, location: str, *, purge: bool) -> None:
-        with Told(f"{location} can not be deleted"):
+        with Explained(f"{location} can not be deleted"):
             files, path = self._at(location)
             if self.trash and not purge and files.exists(path) and self._to_trash(location, files, path):
                 return
@@ -366,7 +366,7 @@ class Warehouse:
 
     def summarize(self, location: str) -> DirectorySummary:
         """Count the files below a directory and add up their bytes. MetaError."""
-        with Told(f"{location} can not be listed"):
+        with Explained(f"{location} can not be listed"):
             files, path = self._at(location)
             return files.summarize(path)
 
@@ -384,7 +384,7 @@ def _millis() -> str:
     return str(time.time_ns() // 1_000_000)
 
 
-class Told:
+class Explained:
     """A context: what a file system raises becomes a MetaError; drivers raise many kinds.
 
     A class, since a generator context costs as much as a stat.

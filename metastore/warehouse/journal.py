@@ -27,12 +27,12 @@ log = structlog.get_logger()
 
 
 Subject = Sequence[str | list[str]]
-"""What a change makes: ("table", catalog, database, name), ("partitions", catalog, database, table, [names]) and the like."""
+"""The object that a change makes: ("table", catalog, database, name), ("partitions", catalog, database, table, [names]) and the like."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """What was being done for an object: ("catalog", name), ("database", catalog, name), ("table", catalog, database, name) or
+    """Work under way for an object: ("catalog", name), ("database", catalog, name), ("table", catalog, database, name) or
     ("partitions", catalog, database, table, [names]); or what was being deleted: ("deletion", number, "purge" or "trash").
     """
 

@@ -46,7 +46,7 @@ class Silent:
 
 
 class Reach:
-    """What is said of storage for one object; where the server need not reach it, each file system that it can not reach is reported
+    """Reports of storage for one object; where the server need not reach it, each file system that it can not reach is reported
     once, and one that does not answer is not asked again by this call, nor by others for a while.
     """
 

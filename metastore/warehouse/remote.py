@@ -17,7 +17,7 @@ from metastore.warehouse.summary import DirectorySummary
 from metastore.work import uses_files
 
 PATTERN = re.compile(r"[*?\[]")
-"""What drivers take for the mark of a pattern in the paths that they remove or copy."""
+"""The marks that drivers take for a pattern in the paths that they remove or copy."""
 
 STAMP = ("size", "ETag", "etag", "LastModified", "last_modified", "updated", "mtime", "created")
 """Entries of a driver's details by which it, or another one, says when a file was written and what is in it."""

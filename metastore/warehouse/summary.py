@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DirectorySummary:
-    """What a directory holds, hidden names left out: number of files and their bytes."""
+    """The content of a directory, hidden names left out: number of files and their bytes."""
 
     files: int
     size: int

@@ -42,12 +42,12 @@ class MadeDirectories:
 
     @property
     def made(self) -> list[str]:
-        """What was made and is not undone."""
+        """The directories that were made and are not undone."""
         return list(self._made)
 
     @property
     def moved(self) -> list[tuple[str, str]]:
-        """What was moved, as (from, to), and is not undone."""
+        """The moves, as (from, to), that are not undone."""
         return list(self._moved)
 
     def make(self, wanted: Sequence[str], reach: Reach | None = None) -> list[bool]:

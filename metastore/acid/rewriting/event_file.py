@@ -32,7 +32,7 @@ STRIPE, STRIDE, BLOCK = "orc.stripe.size", "orc.row.index.stride", "orc.compress
 SIZES = {STRIPE: 64 << 20, STRIDE: 10_000, BLOCK: 256 << 10}
 """Properties of a table that Hive's and Spark's writers know by the same names, and what holds without."""
 _HEAD = b"ORC"
-"""What every file begins with."""
+"""The beginning of every file."""
 CODECS = {"none": "uncompressed", "zlib": "zlib", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd"}
 """PyArrow's names."""
 

@@ -12,7 +12,7 @@ from metastore.acid.files import open_path
 from metastore.acid.values.nested import times
 
 SPARK = b"org.apache.spark.version"
-"""What Spark notes in each file; such a file has microseconds at most."""
+"""The property of files that Spark wrote; their times have microseconds at most."""
 
 
 def has_finer(path: str) -> bool:

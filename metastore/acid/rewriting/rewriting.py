@@ -53,7 +53,7 @@ class CanNotCopy(Exception):
 
 @dataclass(frozen=True)
 class Form:
-    """What is written: (name, Hive type) of the columns, into files of a folder; `zone` is that of the times that Spark reads."""
+    """The form of the files to write: (name, Hive type) of the columns, in a folder; `zone` is that of the times that Spark reads."""
 
     columns: list[tuple[str, str]]
     options: OrcOptions

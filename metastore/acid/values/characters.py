@@ -1,4 +1,4 @@
-"""What Hive's types char(n) and varchar(n) hold: n characters at most; blanks at the end of a char are padding and no part of the value.
+"""Values of Hive's types char(n) and varchar(n): n characters at most; blanks at the end of a char are padding and no part of the value.
 
 Arrow and Spark have texts alone. Here a char's text is kept without padding; ORC's own type pads it, and so does Hive when it reads.
 Source: Hive's HiveChar and HiveVarchar, Spark's CharVarcharCodegenUtils.

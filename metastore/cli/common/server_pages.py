@@ -55,10 +55,10 @@ def _read(uri: str, tls_ca: Path | None, path: str, timeout: float) -> str:
 def waiting_since(uri: str, tls_ca: Path | None) -> dict[int, int]:
     """Return by the id of each lock that waits since when, in milliseconds; nothing where the server does not say, as Hive's own."""
     try:
-        told: dict[str, int] = json.loads(_read(uri, tls_ca, "/api/v1/lock-waits", _PATIENCE))["waiting_since_ms"]
+        waiting: dict[str, int] = json.loads(_read(uri, tls_ca, "/api/v1/lock-waits", _PATIENCE))["waiting_since_ms"]
     except (OSError, ValueError, KeyError):  # HTTPError and URLError are OSError
         return {}
-    return {int(key): since for key, since in told.items()}
+    return {int(key): since for key, since in waiting.items()}
 
 
 def _headers() -> dict[str, str]:

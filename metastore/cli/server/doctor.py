@@ -35,7 +35,7 @@ SLOW_DATABASE = 0.02
 
 
 class Finding(NamedTuple):
-    """What a check found: its name, OK, WARNING or FAILED, and what to do."""
+    """One result of a check: its name, OK, WARNING or FAILED, and what to do."""
 
     check: str
     outcome: str

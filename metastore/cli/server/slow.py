@@ -16,7 +16,7 @@ from metastore.cli.transactions.txns import age
 from metastore.work import PARTS
 
 NARROW = ("when", "took", "call", "for", "of that")
-"""What fits eighty columns; a cell takes as many lines as it needs."""
+"""The header of the table that fits eighty columns; a cell takes as many lines as it needs."""
 HEADER = ("when", "took", *PARTS, "statements", "method", "object", "elements", "user", "address", "query", "outcome")
 
 

@@ -36,12 +36,12 @@ class Calls(NamedTuple):
 
 @dataclass
 class Sample:
-    """What `/metrics` told at one time."""
+    """The values of `/metrics` at one time."""
 
     at: float
     calls: dict[str, Calls] = field(default_factory=dict)
     values: dict[tuple[str, ...], float] = field(default_factory=dict)
-    """By a metric's name and its labels' values."""
+    """Values by a metric's name and its labels' values."""
 
     def total(self, name: str) -> float:
         """Return the sum of a metric over its labels."""

@@ -204,14 +204,14 @@ def abort(keys: Ids, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None, as_json: AsJs
     from metastore import idl
 
     with asking(uri, tls_ca) as client:
-        told = client.abort_Compactions(idl.AbortCompactionRequest(compactionIds=list(keys))).abortedcompacts
-    _tell(told, keys, as_json=as_json)
+        aborted = client.abort_Compactions(idl.AbortCompactionRequest(compactionIds=list(keys))).abortedcompacts
+    _print_aborted(aborted, keys, as_json=as_json)
 
 
-def _tell(told: Mapping[int, Any], keys: Sequence[int], *, as_json: bool) -> None:
+def _print_aborted(aborted: Mapping[int, Any], keys: Sequence[int], *, as_json: bool) -> None:
     rows = [
-        {"id": key, "status": told[key].status if key in told else "Error", "message": told[key].message if key in told else "not known"}
-        for key in keys
+        {"id": key, "status": found.status if found else "Error", "message": found.message if found else "not known"}
+        for key, found in ((key, aborted.get(key)) for key in keys)
     ]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))

@@ -42,12 +42,12 @@ def compactor(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     console = Console(stderr=True)
-    told = log.get("metastore.compactor")
+    logger = log.get("metastore.compactor")
 
     def begins(progress: Progress, task: TaskID, text: str) -> None:
         progress.update(task, description=text)
         if not console.is_terminal:
-            told.info("compaction begins", what=text)
+            logger.info("compaction begins", what=text)
 
     with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True) as progress:
 

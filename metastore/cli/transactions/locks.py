@@ -36,13 +36,13 @@ def show(
         found = client.show_locks(request).locks
         if not found and name is not None:
             require(client, name)
-    told = with_waits([values_of(each) for each in found], uri, tls_ca)
+    shown = with_waits([values_of(each) for each in found], uri, tls_ca)
     if as_json:
-        typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(shown, indent=2, ensure_ascii=False))
         return
     now = time.time_ns() // 1_000_000
     rows = []
-    for values in told:
+    for values in shown:
         waits = "" if values["waits_for"] is None else str(values["waits_for"])
         since = age(values["acquired_ms"] or values["waiting_ms"], now)
         heard = "with its transaction" if values["transaction"] and not values["heartbeat_ms"] else age(values["heartbeat_ms"], now)

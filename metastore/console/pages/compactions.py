@@ -45,7 +45,7 @@ class Compaction:
 
     @property
     def object(self) -> str:
-        """What is compacted, as one text."""
+        """The compacted object, as one text."""
         return ".".join(part for part in (self.database, self.table, self.partition) if part)
 
 

@@ -127,7 +127,7 @@ def partition(visit: Visit, database: str, table: str, name: str, catalog: str =
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of the columns of a table; of one with partitions, each of them has its own."""
+    """The known facts of the columns of a table; of one with partitions, each of them has its own."""
 
     catalog: str
     database: str

@@ -12,7 +12,7 @@ from metastore.idl import ColumnStatisticsObj
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """What is known of a column; None where its type has no such number."""
+    """The known facts of a column; None where its type has no such number."""
 
     name: str
     type: str

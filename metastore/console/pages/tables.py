@@ -57,7 +57,7 @@ class Constraint:
     name: str
     columns: list[str]
     detail: str
-    """What a foreign key refers to, a default's value, what is checked."""
+    """The target of a foreign key, the value of a default, the text of a check."""
 
 
 @dataclass(frozen=True, slots=True)

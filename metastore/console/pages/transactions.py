@@ -70,7 +70,7 @@ def transactions(visit: Visit, state: Literal["open", "aborted"] = "open", after
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What a transaction writes."""
+    """One write of a transaction."""
 
     catalog: str
     database: str
@@ -118,7 +118,7 @@ class Locks:
     table: str
     rows: list[Lock]
     number: int
-    """Of all that fit; `rows` has the first of them."""
+    """The number of all that fit; `rows` has the first of them."""
     blocking: list[Holder]
     involved: list[Holder]
     """All who wait or hold up others."""

@@ -1,4 +1,4 @@
-"""What each kind of change tells: the type, the object and the fields of its messages, as in Hive's messages of that type.
+"""Messages of the notification log by kind of change: the type, the object and the fields, as in Hive's messages of that type.
 
 Fields that only Hive 4 has are there always: Hive 3 passes over them. `files` of new tables and partitions stay empty, since nothing is
 listed while rows are locked. A changed function has no type of event in any release, so it tells nothing. Data connectors have types, but

@@ -46,7 +46,7 @@ EVENTS = 100
 ONE = "packed:"
 """How a packed row of one message begins. A row of one message that begins otherwise holds the message itself."""
 LEVEL = 0
-"""Of ISA-L's compression: 11 kB of JSON take 10 us and become 2.0 kB; zlib's level 1 takes 42 us for 1.8 kB."""
+"""The level of ISA-L's compression: 11 kB of JSON take 10 us and become 2.0 kB; zlib's level 1 takes 42 us for 1.8 kB."""
 AS_JSON = ("values", "parameters", "createTime", "lastAccessTime", "catName", "dbName", "tableName", "writeId")
 """The fields of a partition that JSON holds as they are."""
 UNPACKED = tuple(spec[1] for spec in Partition.thrift_spec.values() if spec[1] not in (*AS_JSON, "sd"))
@@ -171,7 +171,7 @@ def _alterations(event: AlterPartitions) -> list[Payload]:
 def _statistics(event: UpdateStatistics) -> Iterator[Payload]:
     table = _packed_table(event.table)
     columns: dict[tuple[int, ...], list[tuple[str, str, str]]] = {}
-    """By the structs that they are of: partitions may share those."""
+    """The packed columns by the structs that they come from: partitions may share those."""
     for part in _parts(len(event.statistics)):
         packed = []
         for each, data in zip(event.statistics[part], event.data[part], strict=True):

@@ -152,4 +152,4 @@ def role_granted_as(path: str = "") -> dict[str, Any]:
 OF_PRINCIPAL = "what the caller, its groups and roles hold"
 
 BY_LOGIN = needs(found_by("a login that may: see the settings `proxy_users` and `delegation_token_store_users`", lambda _call, _args: ()))
-"""Of methods that look at the login themselves."""
+"""The rule of methods that look at the login themselves."""

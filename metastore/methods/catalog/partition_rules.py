@@ -150,10 +150,10 @@ def writes_statistics(members: Members) -> Ask:
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         for each in members(args):
-            told = getattr(each, "statsDesc", None)
-            found = None if told is None else named(call, told.dbName, told.tableName, told.catName)
+            described = getattr(each, "statsDesc", None)
+            found = None if described is None else named(call, described.dbName, described.tableName, described.catName)
             if found is not None:
-                yield Want(WRITES, TABLE, *found, hide=hiding(told, "dbName", "tableName"))
+                yield Want(WRITES, TABLE, *found, hide=hiding(described, "dbName", "tableName"))
 
     return Ask(f"{_text(WRITES)} on the table", find)
 

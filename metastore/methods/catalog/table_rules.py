@@ -226,10 +226,10 @@ def creates_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
         where, name = database_name_of(call, new.dbName, new.catName)
         if name is not None:
             hide = hiding(args, f"{path}.dbName", None)
-            told = [get(args, f"{holder}.{field}") if holder else None for field in ("processorCapabilities", "processorIdentifier")]
-            told.append(get(args, f"{holder}.envContext.properties" if holder else "environment_context.properties"))
+            asked = [get(args, f"{holder}.{field}") if holder else None for field in ("processorCapabilities", "processorIdentifier")]
+            asked.append(get(args, f"{holder}.envContext.properties" if holder else "environment_context.properties"))
             has_place = new.sd is not None and new.sd.location
-            by_default = tuple if has_place else partial(default_places.of_table, call, new, *told)
+            by_default = tuple if has_place else partial(default_places.of_table, call, new, *asked)
             locations = table_changes.locations_of_new(new)
             yield Want((CREATE,), DATABASE, where, name, _made(new), hide=hide, locations=locations, by_default=by_default)
         yield from _sources(call, new.creationMetadata, new.catName)

@@ -28,13 +28,13 @@ class Method:
     name: str
     handler: Handler
     rule: MethodRule
-    """What it asks of its caller, and how much of its reply is shown."""
+    """The privileges that it asks of its caller, and how much of its reply is shown."""
     changes: bool
     """Whether it changes more than a time or what holds for the connection. Such calls are audited, and keep their client off replicas."""
     replica: bool = False
     """Whether a replica may answer: the method reads the catalog, and nothing of transactions."""
     sign: Sign | None = None
-    """What a call of it shows of its client's release."""
+    """The sign that its calls give of their client's release."""
     ends_for_4: bool = False
     """Whether Hive 4's client too takes the end of the connection for the answer where an argument is missing."""
     metric: str = ""

@@ -49,7 +49,7 @@ Late = Callable[[Any, Any], Table | None]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What a method wants of the objects that its arguments name."""
+    """A method's request for privileges on the objects that its arguments name."""
 
     text: str
     """For the documentation: the privilege and the object."""
@@ -77,7 +77,7 @@ class MethodRule:
 
 
 OPEN = MethodRule()
-"""Of methods that name no object and tell nothing of any."""
+"""The rule of methods that name no object and show nothing of any."""
 
 
 def get(args: Any, path: str) -> Any:
@@ -226,7 +226,7 @@ def needs(*asks: Ask, operation: str = "QUERY", **more: Any) -> MethodRule:
 
 
 ADMIN = needs(on_server(), operation="ADMIN")
-"""Of methods for whoever looks after the server."""
+"""The rule of methods for administrators of the server."""
 
 __all__ = [
     "ADDS",

@@ -1,1 +1,1 @@
-"""What the interface itself says of each method, and where releases differ."""
+"""Facts of the interface itself about each method, and where releases differ."""

@@ -16,7 +16,7 @@ from metastore import idl
 IN_CONTEXT = ("query.id", "hive.query.id", "hive_query_id", "trino_query_id", "query_id", "queryId")
 IN_PARAMETERS = ("trino_query_id", "presto_query_id")
 _NO_AGENT = "Unknown"
-"""What Hive's clients send as the agent when they have none to name."""
+"""The agent that Hive's clients send when they have none to name."""
 _MAX_LENGTH = 200
 
 Place = tuple[tuple[str, ...], tuple[str, ...]]

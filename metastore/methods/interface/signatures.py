@@ -1,4 +1,4 @@
-"""What the interface says of each method: its argument and result structs, its request, and where its arguments name what it is about.
+"""Facts of the interface about each method: its argument and result structs, its request, and the arguments that name its object.
 
 This module never looks at a server's own methods.
 """
@@ -32,9 +32,9 @@ _NAME = frozenset(
 )
 _NUMBER = frozenset({"txnid", "txnId", "txn_ids", "lockid", "compactionIds", "scheduledExecutionId"})
 _MAX_NUMBERS = 10
-"""Of a list of ids."""
+"""The most ids of a list that are shown."""
 _MAX_LENGTH = 300
-"""Of an object's name; names come from clients."""
+"""The longest name of an object; names come from clients."""
 
 Paths = tuple[tuple[str, ...], ...]
 """Fields to go through, one within the other, from a struct to a name."""

@@ -15,11 +15,11 @@ from metastore.methods.forms.rules import ADMIN, OPEN
 from metastore.service.call.context import Call
 
 NAME = "new db based metaserver"
-"""What Java's server is named."""
+"""The name of Java's server."""
 VERSION = "4.0.1"
-"""What Java's server answers to getVersion from 4.0 on: its release, here the one whose answers this server takes after."""
+"""The answer of Java's server to getVersion from 4.0 on: its release, here the one whose answers this server takes after."""
 VERSION_TO_HIVE_3 = "3.0"
-"""What Java's servers answered before, whatever their release."""
+"""The answer of Java's servers before, whatever their release."""
 
 _started = int(time.time())
 _options: dict[str, str] = {}

@@ -213,4 +213,4 @@ _QUERIES = (
 )
 
 QUERIES: dict[str, ConsoleQuery] = {each.name: each for each in _QUERIES}
-"""By name."""
+"""The queries by name."""

@@ -48,7 +48,7 @@ OPERATIONS = {
     DataOperationType.UPDATE: (UPDATE, DELETE),
     DataOperationType.DELETE: (DELETE,),
 }
-"""By what a lock is for, the privileges of which one is enough. Hive tells an INSERT OVERWRITE, and Trino a DELETE, as an update."""
+"""Privileges by the purpose of a lock; one of them is enough. Hive sends an INSERT OVERWRITE, and Trino a DELETE, as an update."""
 EVENTS_READ_ON = 1_000
 """Events that are read at a time where those before were not to be shown."""
 MOST_IN_RANGE = 1_000_000
@@ -230,10 +230,10 @@ def kept_writes(decision: Decision, _args: Any, value: Any) -> Any:
 def seen_events(decision: Decision, events: Sequence[Any]) -> list[Any]:
     """Return the events that may be shown: what they are about, and what their messages name beside it."""
     shown = seen(decision, events, lambda each: (each.catName, each.dbName, each.tableName))
-    return [each for each in shown if all(_is_told(decision, named) for named in named_beside(each))]
+    return [each for each in shown if all(_is_shown(decision, named) for named in named_beside(each))]
 
 
-def _is_told(decision: Decision, named: NamedTable) -> bool:
+def _is_shown(decision: Decision, named: NamedTable) -> bool:
     """Tell whether a table may be known of that a message names; of an old name counts who might see it while the table had it."""
     where = named.catalog or decision.call.config.default_catalog, named.database
     if not named.was_own:
@@ -267,9 +267,9 @@ def counted_one_by_one(decision: Decision, args: Any, handler: Handler) -> Any:
     )
     while found < most and (events := notifications.get_next(decision.call, asked)):
         asked.lastEvent = events[-1].eventId
-        told = [each for each in events if request.toEventId is None or each.eventId <= request.toEventId]
-        found += len(seen_events(decision, told))
-        if len(told) < len(events):
+        counted = [each for each in events if request.toEventId is None or each.eventId <= request.toEventId]
+        found += len(seen_events(decision, counted))
+        if len(counted) < len(events):
             break
     return NotificationEventsCountResponse(eventsCount=int(min(found, most)))
 

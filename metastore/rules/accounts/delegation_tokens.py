@@ -15,7 +15,7 @@ KIND = "HIVE_DELEGATION_TOKEN"
 LONGEST = 65536
 """Bytes of a token, and of each of its parts."""
 _FILE = b"HDTS\0"
-"""What a file of tokens begins with: its mark, and the number of Writable's format."""
+"""The beginning of a file of tokens: its mark, and the number of Writable's format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class Identifier:
 
 @dataclass(frozen=True, slots=True)
 class DelegationToken:
-    """What proves a login: an identifier and the password that belongs to it."""
+    """The proof of a login: an identifier and the password that belongs to it."""
 
     identifier: bytes
     password: bytes
     kind: str = KIND
     service: str = ""
-    """By which clients find it among others (`hive.metastore.token.signature`)."""
+    """The name by which clients find it among others (`hive.metastore.token.signature`)."""
 
     def to_text(self) -> str:
         """Return the token as text that fits into a URL."""

@@ -1,4 +1,4 @@
-"""What a client says that it can do, against what a table needs.
+"""The capabilities that a client names, against those that a table needs.
 
 Two languages: `ClientCapabilities` of 3.1 (`INSERT_ONLY_TABLES`) and the `processorCapabilities` of 4.x, here both as
 names. Source: HMSHandler.assertClientHasCapability, MetastoreDefaultTransformer.transform. This module never changes
@@ -25,7 +25,7 @@ INSERT_ONLY_WRITE = "HIVEMANAGEDINSERTWRITE"
 INSERT_ONLY_READ = "HIVEMANAGEDINSERTREAD"
 CONNECTOR_READ, CONNECTOR_WRITE = "CONNECTORREAD", "CONNECTORWRITE"
 RAW_METADATA = frozenset({"MANAGERAWMETADATA", "MANAGE_RAW_METADATA"})
-"""What Hive's server reads, and what its transformer does."""
+"""Capabilities that Hive's server reads, and its transformer."""
 BUCKETS = "HIVEBUCKET2"
 UNMODIFIED = "ACCEPTS_UNMODIFIED_METADATA"
 MATERIALIZED_VIEWS = "HIVEMQT"
@@ -39,7 +39,7 @@ _ACID_WRITE = ("HIVEMANAGESTATS", "HIVECACHEINVALIDATE", CONNECTOR_WRITE)
 
 @dataclass(frozen=True)
 class TableAccess:
-    """What a 4.x client may do with a table: `type` as `accessType` of the struct, and what it lacks for more."""
+    """The access of a 4.x client to a table: `type` as `accessType` of the struct, and the capabilities that it lacks for more."""
 
     type: int
     missing_read: tuple[str, ...] = ()

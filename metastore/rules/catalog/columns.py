@@ -24,7 +24,7 @@ _PART_OF_EXPRESSION = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`
 
 
 class ColumnsDifference(NamedTuple):
-    """What became of columns that are there no more; names are normalised."""
+    """The fate of columns that are not there any more; names are normalised."""
 
     renamed: Mapping[str, str]
     dropped: frozenset[str]

@@ -35,7 +35,7 @@ FIELDS = (
     *(f"sd.skewedInfo.{name}" for name in ("skewedColNames", "skewedColValues", "skewedColValueLocationMaps")),
     *(f"privileges.{name}" for name in ("userPrivileges", "groupPrivileges", "rolePrivileges")),
 )  # fmt: skip
-"""What may be asked for; a name in front of others stands for all of those."""
+"""Fields that a client may ask for; a name in front of others stands for all of those."""
 _SERDE = ("name", "serializationLib", "description", "serializerClass", "deserializerClass", "serdeType")
 _TABLE_FIELDS = frozenset(
     {
@@ -44,7 +44,7 @@ _TABLE_FIELDS = frozenset(
         *(f"sd.{name}" for name in ("location", "inputFormat", "outputFormat", "compressed", "numBuckets", "storedAsSubDirectories")),
     }
 )  # fmt: skip
-"""What may be asked for of a table and is one value."""
+"""Fields of a table that are one value."""
 _TABLE_COLLECTIONS = frozenset(
     {
         "sd.serdeInfo.parameters", "sd.bucketCols", "sd.parameters", "parameters", "sd.sortCols.col", "sd.sortCols.order",
@@ -52,7 +52,7 @@ _TABLE_COLLECTIONS = frozenset(
         *(f"sd.skewedInfo.{name}" for name in ("skewedColNames", "skewedColValues", "skewedColValueLocationMaps")),
     }
 )  # fmt: skip
-"""What may be asked for of a table and is more than one value: then the table comes whole."""
+"""Fields of a table that are more than one value: the table comes whole where one of them is asked for."""
 _ALWAYS = ("createTime", "lastAccessTime", "retention")
 """Numbers of a table that no struct of Java's goes without."""
 Tree = dict[str, "Tree"]

@@ -25,7 +25,7 @@ _FORMAT_CLASSES = ("org.apache.iceberg.", "io.delta.", "org.apache.hudi.", "com.
 """Beginnings of the names of classes by which engines read such tables."""
 _FORMAT_PARAMETERS = ("table_type", "spark.sql.sources.provider", "storage_handler")
 VIEWS = frozenset({"VIRTUAL_VIEW"})
-"""What has no data and no directory; a materialized view has both."""
+"""Types of tables that have no data and no directory; a materialized view has both."""
 INDEX_TABLE = "INDEX_TABLE"
 """The type of a table that holds what an index of Hive 2.3 knows."""
 

@@ -85,7 +85,7 @@ class Roots:
 
 @dataclass(frozen=True)
 class Translation:
-    """What to store: a copy of the table, and the root that its location lies under if none was given."""
+    """The table to store: a copy, and the root that its location lies under if none was given."""
 
     table: Table
     root: Root

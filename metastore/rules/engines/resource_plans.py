@@ -1,4 +1,4 @@
-"""What a resource plan has to be before Hive may run queries by it. Source: Hive's ObjectStore, whose words the messages are.
+"""Conditions that a resource plan meets before Hive may run queries by it. Source: Hive's ObjectStore, whose words the messages are.
 
 Never looks at what a trigger says: Hive's server leaves that to the engine, which knows its counters.
 """

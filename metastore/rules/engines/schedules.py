@@ -31,7 +31,7 @@ class Schedule:
     """A schedule that was understood."""
 
     cron: str
-    """What `cronsim` reads of it."""
+    """The text for `cronsim`."""
     years: Collection[int]
     every_hour: bool
     """True if the schedule fixes no hour; then it runs in both repeated hours at the end of summer time."""

@@ -133,4 +133,4 @@ OF_KRYO_3 = {
     **{f"hive.serde2.io.{name}": _fields("value") for name in ("HiveVarcharWritable", "HiveCharWritable")},
     _UDF + "RegExp": _fields("output"),
 }
-"""What differs in Hive 3.1."""
+"""Classes that differ in Hive 3.1."""

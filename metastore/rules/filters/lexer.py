@@ -55,7 +55,7 @@ _BEHIND_THE_LAST = r"(?=\s*(?:\)|$|(?:and|or)\b))"
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What finds keys that are no words, the longest first: those that begin a condition, and those behind `constant operator`."""
+    """A finder of keys that are not words, the longest first: those that begin a condition, and those behind `constant operator`."""
 
     first: re.Pattern[str]
     last: re.Pattern[str]

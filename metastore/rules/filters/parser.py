@@ -81,7 +81,7 @@ _Part = Node | _Chain
 
 
 class _Level:
-    """What stands between one pair of parentheses: alternatives, each a list of conjuncts."""
+    """The content of one pair of parentheses: alternatives, each a list of conjuncts."""
 
     def __init__(self) -> None:
         self.alternatives: list[list[_Part]] = [[]]

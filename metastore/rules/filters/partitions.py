@@ -37,12 +37,12 @@ _BLOCKS = 64
 
 
 class Selection(NamedTuple):
-    """What a filter selects."""
+    """The partitions that a filter selects."""
 
     positions: list[int]
     """Positions of partitions that match or may match, ascending."""
     unjudged: Sequence[int] = ()
-    """Those of them that can not be evaluated."""
+    """The partitions that can not be evaluated."""
 
 
 def select_partitions(

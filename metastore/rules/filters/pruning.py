@@ -28,7 +28,7 @@ Evaluator = Callable[[Values], Any]
 
 
 class _Unknown:
-    """What an expression gives when it can not be computed here."""
+    """The value of an expression that can not be computed here."""
 
 
 UNKNOWN = _Unknown()

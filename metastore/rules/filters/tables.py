@@ -31,7 +31,7 @@ _SPELLED_OUT = {"discover__partitions": "discover.partitions"}
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What a table filter can ask about; `last_access` in seconds."""
+    """The facts of a table that a filter can ask about; `last_access` in seconds."""
 
     name: str
     type: str

@@ -16,9 +16,9 @@ MAGIC = b"HLL"
 HASH_BITS = 64
 SPARSE_BITS = 25
 RANK_BITS = 6
-"""Of a rank in a sparse sketch, and the most that ranks are packed into; wider ones take a byte each."""
+"""The bits of a rank in a sparse sketch, and the most that ranks are packed into; wider ones take a byte each."""
 UNPACKED = 7
-"""What stands for the width of ranks that take a byte each."""
+"""The mark in place of the width of ranks that take a byte each."""
 INDEX_BITS = range(4, 16)
 """How many a sketch can name; Hive writes 10, before 3.0 it wrote 14."""
 

@@ -17,7 +17,7 @@ from metastore.rules.statistics.statistics_kinds import in_kind, kind_of, order_
 SUMMED = ("numNulls", "numTrues", "numFalses")
 GREATEST = ("maxColLen", "avgColLen")
 UNKNOWN = -1
-"""What clients, as Impala, write for a count that they do not know."""
+"""The count that clients, as Impala, write when they do not know it."""
 MOST = 2**63 - 1
 """The greatest count that a reply holds: greater ones are said to be this."""
 

@@ -102,7 +102,7 @@ _SAME_HASHES = _ALIKE[:2]
 _SKETCHES = ("bitVectors", "histogram")
 _BOUNDS = ("lowValue", "highValue")
 _WIDEST = (DOUBLE, DECIMAL, TIMESTAMP, DATE)
-"""Of several kinds the first of these holds all of them, if one does."""
+"""Kinds that hold all others: of several kinds, the first of these that is among them."""
 
 
 @lru_cache(maxsize=4096)

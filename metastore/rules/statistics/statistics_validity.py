@@ -25,7 +25,7 @@ _COUNTS = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesErasureCo
 
 
 class StatisticsWriter(NamedTuple):
-    """What a request says of the transaction that it is made in: its write id, and the write ids of the table that it sees."""
+    """The transaction in which a request is made: its write id, and the write ids of the table that it sees."""
 
     write_id: int = -1
     seen: Snapshot | None = None

@@ -192,7 +192,7 @@ class NotEnoughHistory(Exception):
 
 @dataclass
 class FolderState:
-    """What a snapshot makes of a folder; each list holds names, in the order in which they apply."""
+    """The content of a folder as a snapshot sees it; each list holds names, in the order in which they apply."""
 
     base: Base | None = None
     deltas: list[Delta] = field(default_factory=list)
@@ -200,7 +200,7 @@ class FolderState:
     originals: list[str] = field(default_factory=list)
     """Files and directories from before the table was transactional, read when there is no base."""
     obsolete: list[str] = field(default_factory=list)
-    """What every snapshot that is at least as new as this one passes over, since other directories hold the same."""
+    """Directories that every snapshot that is at least as new as this one passes over, since other directories hold the same."""
     aborted: list[str] = field(default_factory=list)
     """Directories that only aborted transactions wrote."""
     aborted_write_ids: set[int] = field(default_factory=set)

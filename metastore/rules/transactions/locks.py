@@ -49,7 +49,7 @@ class Earlier(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """What is held back, and by what."""
+    """A lock that is held back, and the one that holds it back."""
 
     component: Component
     by: Earlier

@@ -23,7 +23,7 @@ NEVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is seen: ids up to `mark` without the `exceptions` (ascending), of which `aborted` will never be seen."""
+    """Visible ids: those up to `mark` without the `exceptions` (ascending), of which `aborted` will never be seen."""
 
     mark: int
     exceptions: Sequence[int] = ()

@@ -1,4 +1,4 @@
-"""What a lock request of a transaction means to write, and which writes are in conflict. Never stores one.
+"""Writes that a lock request of a transaction announces, and which writes are in conflict. Never stores one.
 
 Source: Hive's TxnHandler, CommitTxnFunction and InsertTxnComponentsCommand.
 """

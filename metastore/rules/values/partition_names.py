@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""What stands in a name for a null or empty value (`hive.exec.default.partition.name`)."""
+"""The text in a name for a null or empty value (`hive.exec.default.partition.name`)."""
 
 WHITELIST_SETTING = "metastore.partition.name.whitelist.pattern"
 

@@ -31,7 +31,7 @@ TIMES = frozenset({"date", "datetime", "timestamp", "timestamp with time zone"})
 PRIMITIVES = STRINGS | NUMBERS | TIMES | {"void", "boolean", "binary", "interval_year_month", "interval_day_time"}
 NESTED = frozenset({"array", "map", "struct", "uniontype"})
 FOREIGN = frozenset({"variant", "unknown"})
-"""What Hive 4.2 and Iceberg 1.11 have beside the others: `unknown` holds nothing but nulls."""
+"""Types of Hive 4.2 and Iceberg 1.11 beside the others: `unknown` holds nothing but nulls."""
 
 _WIDTH = {"tinyint": 1, "smallint": 2, "int": 3, "bigint": 4, "decimal": 5, "float": 6, "double": 7}
 _ALIASES = {"integer": "int", "numeric": "decimal", "dec": "decimal", "list": "array"}

@@ -1,4 +1,4 @@
-"""Whom a client's calls act for: after a login, and after `set_ugi`. It never checks a credential."""
+"""The user for whom a client's calls act: after a login, and after `set_ugi`. It never checks a credential."""
 
 from __future__ import annotations
 

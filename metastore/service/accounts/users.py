@@ -25,11 +25,11 @@ from metastore.store.core.database import Database, Session
 MIN_PASSWORD = 8
 KEY_PREFIX = "mk_"
 _N, _R, _P = 1 << 14, 8, 1
-"""Of scrypt: 16 MiB and some 50 ms for each check."""
+"""The cost of scrypt: 16 MiB and some 50 ms for each check."""
 _VERIFIED_SECONDS = 60.0
 _MAX_VERIFIED = 1000
 _NOBODY = "scrypt$AAAAAAAAAAAAAAAAAAAAAA==$"
-"""What a password is compared with of a user who has none: it fits none, and costs as much."""
+"""The hash for a user who has none: it fits no password, and costs as much."""
 _hashing = ThreadPoolExecutor(thread_name_prefix="hashing")
 """Computes hashes: the C library keeps what each thread that did so has once taken, and a worker has a thread for each client."""
 _secret = secrets.token_bytes(32)
@@ -38,7 +38,7 @@ _verified: dict[bytes, float] = {}
 
 
 class Revoked(NamedTuple):
-    """What was taken from a user."""
+    """Things that were taken from a user."""
 
     credentials: int
     tokens: int

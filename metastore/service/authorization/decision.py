@@ -59,7 +59,7 @@ def _nothing(_database: str | None, _name: str | None) -> Sent:
 
 
 class Want(NamedTuple):
-    """What a call wants to do to one object: one of the privileges is enough."""
+    """The privileges of which a call needs one on an object."""
 
     privileges: tuple[str, ...]
     kind: str
@@ -73,7 +73,7 @@ class Want(NamedTuple):
     new_owner: tuple[str | None, int | None] | None = None
     """Whose the object will be; None where that stays as it is."""
     label: str | None = None
-    """What a refusal calls the object, where the request names it by a number."""
+    """The name of the object in a refusal, where the request names it by a number."""
     locations: tuple[str, ...] = ()
     """Where the call wants the object, or parts of it, to lie."""
     by_default: Callable[[], Sequence[str]] = tuple
@@ -97,7 +97,7 @@ class _Missing(NamedTuple):
 
 
 class Decision:
-    """What one call may do, and what of its reply may be shown."""
+    """The rights of one call, and how much of its reply may be shown."""
 
     def __init__(self, call: Call, authorizer: Authorizer, operation: str) -> None:
         self.call = call
@@ -160,8 +160,8 @@ class Decision:
 
     def _refusal(self, refused: Sequence[_Refused]) -> str:
         texts = sorted({str(each) for each in refused})
-        if len(texts) > MOST_TOLD:
-            texts = [*texts[:MOST_TOLD], f"and {len(texts) - MOST_TOLD} more"]
+        if len(texts) > MOST_IN_MESSAGE:
+            texts = [*texts[:MOST_IN_MESSAGE], f"and {len(texts) - MOST_IN_MESSAGE} more"]
         return (
             f"Permission denied: Principal [name={self.who.user}, type=USER] does not have following privileges for operation "
             f"{self._operation} [{', '.join(texts)}]"
@@ -308,7 +308,7 @@ class Decision:
         return {name for name, ok in zip(wanted, seen, strict=True) if ok}
 
 
-MOST_TOLD = 20
+MOST_IN_MESSAGE = 20
 """Objects that one refusal names."""
 MOST_NAMED = 1000
 """More names than so many are not asked for one by one where the authorizer can tell all that are seen."""

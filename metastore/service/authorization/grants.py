@@ -56,7 +56,7 @@ ENOUGH = {
     SEE: ON_TABLES,
     OWN: frozenset({ALL}),
 }
-"""By what is wanted of a table, the privileges of which one is enough."""
+"""Privileges by the wanted access to a table; one of them is enough."""
 NOTHING = frozenset[str]()
 EVERYBODY = Owner(PUBLIC, PrincipalType.ROLE)
 Name = tuple[str | None, str | None]
@@ -65,7 +65,7 @@ Principal = tuple[str, int]
 
 @dataclass(slots=True)
 class Rights:
-    """What a user holds: directly, by a group, or by a role."""
+    """The privileges of a user: direct ones, and those of groups and roles."""
 
     principals: frozenset[Principal]
     """The user, its groups and all its roles, with their types: any of them may be an owner."""
@@ -79,7 +79,7 @@ class Rights:
     shown: frozenset[int] = frozenset()
     """Tables that may be seen for what was granted on them or on a column."""
     to_grant: dict[object, frozenset[str]] = field(default_factory=dict)
-    """What may be granted on: by the catalog and name of a database, a table's key, or None for everything."""
+    """The privileges that may be granted on: by the catalog and name of a database, a table's key, or None for everything."""
     visible: frozenset[Name] = frozenset()
     """Databases with a table on which something was granted."""
     places: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Rights:
 
 
 class _Snapshot:
-    """What was true at one count of changes."""
+    """The state at one count of changes."""
 
     def __init__(self, number: int, owners: dict[tuple[str, str], Owner | None]) -> None:
         self.number = number

@@ -56,7 +56,7 @@ IGNORED = frozenset(
 )  # fmt: skip
 """Lists that are about Trino itself."""
 NEEDED = {ALTER: OWNERSHIP, DROP: OWNERSHIP, OWN: OWNERSHIP, CREATE: OWNERSHIP}
-"""By what is wanted of a table, the privilege that allows it; for others it is that itself."""
+"""The privilege that allows the wanted access to a table; others allow themselves."""
 
 
 class FileRule(NamedTuple):

@@ -39,7 +39,7 @@ def locations_of_new(table: Table) -> tuple[str, ...]:
 
 
 class TableChange(NamedTuple):
-    """What a change of a table is: whether it only counts rows, where it newly points to, whether it has sources that it had not."""
+    """A change of a table: whether it only counts rows, its new location, whether it has sources that it had not."""
 
     only_counts: bool
     locations: tuple[str, ...]

@@ -1,1 +1,1 @@
-"""What one call carries: its client, names, time, hints for its answers."""
+"""The content of one call: its client, names, time, hints for its answers."""

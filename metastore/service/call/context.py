@@ -1,4 +1,4 @@
-"""What a call carries: the server's parts and the client that speaks. This module never does anything itself."""
+"""The content of a call: the server's parts and the client that speaks. This module never does anything itself."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Client:
     """Who is asked for: by the login, else whoever `set_ugi` says."""
     groups: list[str] = field(default_factory=list)
     login: Login | None = None
-    """What the client proved; None if it is let in without a login."""
+    """The login that the client proved; None if it is let in without a login."""
     release: ReleaseTraces = field(default_factory=ReleaseTraces)
-    """What its calls told of its release."""
+    """The signs of its release that its calls gave."""
     config: Config | None = None
     """The settings that hold for this connection alone (`setMetaConf`), None while they are the server's."""
     traceparent: str = ""
@@ -61,9 +61,9 @@ class Client:
     running_since: float = 0.0
     """The method that runs now, "" if none does, and when that began, by `time.perf_counter`."""
     reads_primary_until: float = 0.0
-    """By `time.monotonic`: after a change of its own a client does not read from a replica before that is surely there."""
+    """The time, by `time.monotonic`, until which it reads from the primary: after a change of its own, until a replica surely has that."""
     hints: Hints = field(default_factory=Hints)
-    """What the client asked for in transactions (see `service.fast_paths`)."""
+    """The client's requests in transactions (see `service.fast_paths`)."""
 
     @property
     def mechanism(self) -> str:
@@ -147,6 +147,6 @@ class Call:
 
     @property
     def info(self) -> ClientInfo:
-        """What listeners see of the client."""
+        """The client as listeners see it."""
         client = self.client
         return ClientInfo(client.address, client.user, tuple(client.groups), self.method, client.mechanism, client.real_user)

@@ -1,4 +1,4 @@
-"""What a connection's client asked for in the transactions that it opened. `service.fast_paths` alone reads it, to choose what to try.
+"""Requests of a connection's client in the transactions that it opened. `service.fast_paths` alone reads them, to choose what to try.
 
 It is a hint, never a fact: another connection may have asked for more in the same transaction.
 """
@@ -21,7 +21,7 @@ MAX_TRANSACTIONS = 256
 
 @dataclass(slots=True)
 class TransactionHint:
-    """What was asked for in one transaction."""
+    """The requests in one transaction."""
 
     type: int = TxnType.DEFAULT
     holds: int = 0

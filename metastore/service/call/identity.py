@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What a mechanism of authentication proved about a client."""
+    """The proof of a mechanism of authentication about a client."""
 
     user: str
     """The user whom calls act for: the short name of a Kerberos principal, the owner of a delegation token, and so on."""

@@ -14,7 +14,7 @@ HIVE = "hive"
 
 
 class Sign(Enum):
-    """What a call of a method shows of its client's release."""
+    """The sign that a call of a method gives of its client's release."""
 
     READS_TABLE = "2.3's client reads tables by it"
     MARKS_CATALOG = "3's client sends `@catalog#database` to it, 4.0's client calls another method"
@@ -24,7 +24,7 @@ class Sign(Enum):
 
 @dataclass(slots=True)
 class ReleaseTraces:
-    """What the calls of one connection told of its client's release."""
+    """The signs that the calls of one connection gave of its client's release."""
 
     get_table: bool = False
     request_methods: bool = False
@@ -45,7 +45,7 @@ class ReleaseTraces:
         return self.marked_catalog and not self.is_4
 
     @property
-    def tells_keys_by_case(self) -> bool:
+    def knows_keys_by_case(self) -> bool:
         """Hive's own clients since 3 expect that a partition's name with keys in another case is that of none."""
         return self.is_3 or self.is_4
 

@@ -254,7 +254,7 @@ class _Drop:
         tables.lock_all(session, key)
         used = view_sources.made_from_database(session, *self._where)
         if used:
-            raise MetaError(f"Cannot drop database {self._where[1]} as its tables are used in {views_told(self._call, used)}")
+            raise MetaError(f"Cannot drop database {self._where[1]} as its tables are used in {named_views(self._call, used)}")
         return tables.all_of(session, *self._where)
 
     def _outside(self, session: Session, key: int) -> dict[int | None, list[str]]:
@@ -265,7 +265,7 @@ class _Drop:
         return found
 
 
-def views_told(call: Call, used: Sequence[str]) -> str:
+def named_views(call: Call, used: Sequence[str]) -> str:
     """Return how an error tells of materialized views that are in the way of a drop: how many where their names may not be known."""
     if call.may_tell_of_others:
         return f"the following materialized views {used}"

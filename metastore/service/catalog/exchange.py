@@ -21,7 +21,7 @@ from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.drop_partitions import remove_empty_parents
 from metastore.service.catalog.tables.tables import find_table
 from metastore.service.changes.change import change
-from metastore.service.changes.occupants import occupants, told
+from metastore.service.changes.occupants import named, occupants
 from metastore.service.transactions.replication import is_source
 from metastore.store.catalog import databases
 from metastore.store.catalog.partitions import partitions
@@ -158,7 +158,9 @@ def _check_alone(call: Call, session: Session, table: Table, exchanged: Sequence
     found = occupants(session, [old.sd.location for _, old, _ in exchanged], below=table.sd.location, own=(table.id, names))
     for each in found:
         if each.table_id != table.id or each.partition not in names:
-            raise MetaError(f"The directory {each.location} is that of {told(call, table, [each])} too: no partition can move away with it")
+            raise MetaError(
+                f"The directory {each.location} is that of {named(call, table, [each])} too: no partition can move away with it"
+            )
 
 
 def _moves(call: Call, table: Table, exchanged: Sequence[tuple[str, Partition, Partition]]) -> Moves:

@@ -1,4 +1,4 @@
-"""What an Iceberg table's own metadata says of its snapshots. It reads one file, in the table's directory, and changes nothing.
+"""Snapshots of an Iceberg table by its own metadata. It reads one file, in the table's directory, and changes nothing.
 
 Source: the Iceberg table specification (snapshots, refs, snapshot-log).
 """
@@ -58,10 +58,10 @@ def snapshots(call: Call, name: TableName) -> list[IcebergSnapshot]:
         names: dict[int, list[str]] = {}
         for ref, target in (found.get("refs") or {}).items():
             names.setdefault(target["snapshot-id"], []).append(ref)
-        told = [_snapshot(each, found.get("current-snapshot-id"), names) for each in found.get("snapshots") or ()]
+        listed = [_snapshot(each, found.get("current-snapshot-id"), names) for each in found.get("snapshots") or ()]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise MetaError(f"{place} is no metadata of an Iceberg table: {error!r}") from error
-    return sorted(told, key=lambda each: each.time, reverse=True)
+    return sorted(listed, key=lambda each: each.time, reverse=True)
 
 
 def _snapshot(each: dict[str, Any], current: int | None, names: dict[int, list[str]]) -> IcebergSnapshot:

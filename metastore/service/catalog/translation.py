@@ -23,7 +23,7 @@ from metastore.warehouse.locations import is_root, join, parse, same_place
 DEFAULT_DATABASE = "default"
 """The database that every catalog begins with."""
 AS_EXTERNAL = "create_table_as_external"
-"""What Hive 4 sends with a new table where its setting `hive.create.as.external.legacy` is on."""
+"""The property that Hive 4 sends with a new table where its setting `hive.create.as.external.legacy` is on."""
 AT_ROOT = "{what} can not lie at {place}, the root of a file system: give a directory in it"
 CAPABILITY_NAMES = {ClientCapability.TEST_CAPABILITY: "TEST_CAPABILITY", ClientCapability.INSERT_ONLY_TABLES: "INSERT_ONLY_TABLES"}
 

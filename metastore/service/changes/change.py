@@ -42,7 +42,7 @@ class Change:
 
     @property
     def subject(self) -> Subject:
-        """What the change makes: the note of the journal, by which it is taken back after a crash."""
+        """The object that the change makes: the note of the journal, by which it is taken back after a crash."""
         return self._made.subject
 
     @subject.setter

@@ -21,7 +21,7 @@ from metastore.idl import Table
 from metastore.places import above, place_of
 from metastore.service.call.clock import now_ms
 from metastore.service.call.names import TableName
-from metastore.service.changes.occupants import NOBODY, Occupant, Own, occupants, told
+from metastore.service.changes.occupants import NOBODY, Occupant, Own, named, occupants
 from metastore.store.catalog.places import deletions
 from metastore.warehouse import JournalEntry, StorageUnreachable, TakenAway, asking_first
 
@@ -44,7 +44,7 @@ Batch = tuple[Sequence[str], bool]
 
 @dataclass(frozen=True)
 class Doomed:
-    """What goes of an object: locations, and what of it stays."""
+    """The data of an object that goes: locations, and the parts that stay."""
 
     subject: str
     batches: Sequence[Batch]
@@ -52,7 +52,7 @@ class Doomed:
     own: Own = NOBODY
     """As `occupants` takes both."""
     kept: Iterable[Occupant] = ()
-    """What stays although no row lies there any more."""
+    """Occupants that stay although no row lies there any more."""
 
 
 class Deletion:
@@ -267,7 +267,7 @@ def to_empty(
     for _, location in places:
         others = inside.get(place_of(location) or "", ())
         if shared := [each for each in others if each.place == place_of(location)]:
-            raise MetaError(f"{name} can not be truncated: {location} is the directory of {told(call, table, shared)} too")
+            raise MetaError(f"{name} can not be truncated: {location} is the directory of {named(call, table, shared)} too")
         if others:
             log.warning(
                 "data in a truncated directory stays, others lie in it",

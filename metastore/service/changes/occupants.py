@@ -44,7 +44,7 @@ def occupants(session: Session, locations: Iterable[str], *, below: str | None =
     return [each for group in groups.values() for each in _in_group(session, group, own)]
 
 
-def told(call: Call, table: Table, found: Iterable[Occupant]) -> str:
+def named(call: Call, table: Table, found: Iterable[Occupant]) -> str:
     """Return how an error about a table names what lies there: what is not the table's own only to who may know of everything."""
     labels = {each.label if call.may_tell_of_others or each.table_id == table.id else "another object" for each in found}
     return ", ".join(sorted(labels))

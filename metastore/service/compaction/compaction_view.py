@@ -1,4 +1,4 @@
-"""What initiator and cleaner know of a transactional table: where it and its partitions lie, and which of its write ids are settled."""
+"""A transactional table as initiator and cleaner see it: locations of it and its partitions, and which of its write ids are settled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compaction workers ask and say: which entry is theirs, in which transaction they work, how it ended, what they measured.
+"""Requests and reports of compaction workers: their entry, the transaction of their work, its end, their measurements.
 
 Every change of a state is one conditional update, so that of two workers or servers one wins (`rules.compactions.FOLLOWS`). Sources:
 Hive 4's NextCompactionFunction and CompactionTxnHandler.

@@ -160,8 +160,8 @@ def abort(call: Call, keys: Sequence[int]) -> dict[int, AbortCompactionResponseE
             for key, state in found.items()
         }
 
-    told = call.database.write(work)
-    messages = {key: told.get(key, "No Such Compaction Id Available") for key in keys}
+    answers = call.database.write(work)
+    messages = {key: answers.get(key, "No Such Compaction Id Available") for key in keys}
     return {
         key: AbortCompactionResponseElement(compactionId=key, status="Success" if message is DONE else "Error", message=message)
         for key, message in messages.items()

@@ -18,7 +18,7 @@ from metastore.service.changes.change import change
 from metastore.store.core.database import Session
 from metastore.store.engines import data_connectors
 
-MOST_TOLD = 10
+MOST_NAMED = 10
 """Databases that one refusal names."""
 
 
@@ -111,7 +111,7 @@ def drop_data_connector(call: Call, name: str | None, *, if_exists: bool, check_
         def work(session: Session) -> None:
             if data_connectors.find(session, wanted, locked=True) is None:
                 raise _missing(wanted)
-            users = data_connectors.databases_with(session, wanted, MOST_TOLD) if check_references else []
+            users = data_connectors.databases_with(session, wanted, MOST_NAMED) if check_references else []
             if users:
                 raise InvalidOperation(
                     f"Data connector {wanted} can not be dropped: the databases {', '.join(users)} name it; drop them first, "

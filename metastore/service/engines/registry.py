@@ -29,7 +29,7 @@ from metastore.store.engines.registry import SchemaName, StoredVersion
 
 LONGEST_NAME = 256
 LONGEST_COLUMN_NAME = 766
-"""What MySQL can index."""
+"""The longest name that MySQL can index."""
 
 
 def _name(call: Call, catalog: str | None, database: str | None, schema: str | None) -> SchemaName:

@@ -1,4 +1,4 @@
-"""What belongs to a resource plan: pools, triggers, mappings of users, groups and applications. Source: Hive's ObjectStore.
+"""Contents of a resource plan: pools, triggers, mappings of users, groups and applications. Source: Hive's ObjectStore.
 
 Each change is one of the whole plan, which has to be disabled (InvalidOperation) and there (NoSuchObject). Names are kept in lower case.
 """

@@ -1,4 +1,4 @@
-"""What people look through page by page: databases, tables, partitions, transactions, compactions, events, jobs. It changes nothing.
+"""Lists to look through page by page: databases, tables, partitions, transactions, compactions, events, jobs. It changes nothing.
 
 No method of the interface has pages. Each function here returns one, and by what key the next one begins; what a caller may see of it is
 decided by `wire.browsing`.
@@ -184,8 +184,8 @@ def events(call: Call, filters: dict[str, str], before: int | None, most: int) -
     before = newest + 1 if before is None else min(before, newest + 1)
     lowest = before - EVENTS_LOOKED_AT if filters else 0
     rows = call.database.read(lambda session: listings.events_before(session, filters, before, lowest, most + 1))
-    told = [LoggedEvents(last - row.events + 1, last, row.time, row.type, row.catalog, row.database, row.table) for last, row in rows]
-    page = _page(told, most, lambda row: row.last)
+    logged = [LoggedEvents(last - row.events + 1, last, row.time, row.type, row.catalog, row.database, row.table) for last, row in rows]
+    page = _page(logged, most, lambda row: row.last)
     return page if page.next is not None or lowest <= 1 else Page(page.rows, lowest + 1)
 
 

@@ -50,7 +50,7 @@ class _Question:
 
 
 class Readiness:
-    """What one worker process finds when it is asked whether it is ready; it logs when that changes."""
+    """The readiness of one worker process; it logs when that changes."""
 
     def __init__(self, metastore: Metastore, is_draining: Callable[[], bool]) -> None:
         self._database = metastore.database

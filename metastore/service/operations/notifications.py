@@ -122,12 +122,14 @@ def fire_listener_event(call: Call, name: TableName, request: FireEventRequest) 
         raise MetaError(f"event for {name} holds neither insertData nor insertDatas nor refreshEvent")
     table = find_table(call, name)
     if not inserts:
-        return [] if data.refreshEvent is None else _tell_all(call, [_reload(call, name, table, request)])
+        return [] if data.refreshEvent is None else _report(call, [_reload(call, name, table, request)])
     for _, each in inserts:
         _check_files(name, each)
     found = _partitions(call, name, table, [values for values, _ in inserts])
-    told = [Insert(client=call.info, table=table, partition=_of(call, name, table, values, found), data=each) for values, each in inserts]
-    return _tell_all(call, told)
+    reported = [
+        Insert(client=call.info, table=table, partition=_of(call, name, table, values, found), data=each) for values, each in inserts
+    ]
+    return _report(call, reported)
 
 
 def _reload(call: Call, name: TableName, table: Table, request: FireEventRequest) -> Reload:
@@ -141,13 +143,13 @@ def _reload(call: Call, name: TableName, table: Table, request: FireEventRequest
     return Reload(client=call.info, table=seen, partitions=list(found.values()), refreshes=bool(request.data.refreshEvent))
 
 
-def _tell_all(call: Call, told: Sequence[Event]) -> list[int]:
+def _report(call: Call, reported: Sequence[Event]) -> list[int]:
     """Tell all kinds of listeners of events that change nothing themselves, in one transaction."""
     listeners = call.listeners
-    for event in told:
+    for event in reported:
         listeners.before(event)
-    ids = call.database.write(lambda session: listeners.within(told, session)) if listeners.transactional else []
-    for event in told:
+    ids = call.database.write(lambda session: listeners.within(reported, session)) if listeners.transactional else []
+    for event in reported:
         listeners.after(event, None)
     return ids
 
@@ -204,9 +206,9 @@ def _tell_writes(call: Call, name: TableName, requests: Sequence[WriteNotificati
 
 def writes(call: Call, transaction: int, database: str | None, table: str | None) -> list[WriteEventInfo]:
     """Return which files a transaction wrote, as its writer reported; `*` or None stands for any database or table."""
-    told = call.database.read(lambda session: notifications.writes(session, transaction))
+    reported = call.database.read(lambda session: notifications.writes(session, transaction))
     wanted = [None if name in (None, "*") else _name(name) for name in (database, table)]
-    found = [each for each in told if wanted[0] in (None, each.database) and wanted[1] in (None, each.table)]
+    found = [each for each in reported if wanted[0] in (None, each.database) and wanted[1] in (None, each.table)]
     return sorted(found, key=lambda each: (each.database, each.table))
 
 
@@ -222,9 +224,9 @@ def delete_old(metastore: Metastore, _: int | None = None) -> None:
     def events(session: Session) -> int:
         return notifications.delete_oldest(session, before, keep)
 
-    def told(session: Session) -> int:
+    def writes(session: Session) -> int:
         return notifications.delete_oldest_writes(session, before)
 
-    for batch in (events, told):
+    for batch in (events, writes):
         while metastore.database.write(batch) == BATCH:
             pass

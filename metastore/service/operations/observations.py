@@ -1,4 +1,4 @@
-"""What of the database is worth a look: how much there is of each kind, and how old the oldest is.
+"""Figures of the database: the number of each kind, and the age of the oldest.
 
 It changes nothing but the ids of new events, which their readers give them.
 """
@@ -23,18 +23,18 @@ LOCK_TEXTS = {"a": "acquired", "w": "waiting"}
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was seen at one time; ages are in seconds."""
+    """The figures at one time; ages are in seconds."""
 
     objects: dict[str, int]
     open_transactions: int
     oldest_transaction: float
     locks: dict[str, int]
-    """By state: "acquired", "waiting"."""
+    """The numbers of locks by state: "acquired", "waiting"."""
     compactions: dict[str, tuple[int, float]]
-    """By the state's name in Hive the number and the age of the oldest."""
+    """The number and the age of the oldest, by the state's name in Hive."""
     last_event: int
     leases: dict[str, float]
-    """By job the seconds for which a server still holds its lease, 0 if none does."""
+    """The seconds for which a server still holds its lease, by job; 0 if none does."""
 
 
 @dataclass(slots=True)

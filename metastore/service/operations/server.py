@@ -1,4 +1,4 @@
-"""What clients ask of the server itself: settings, its database's identity."""
+"""Clients' questions about the server itself: settings, its database's identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server notes of itself for whoever looks after it: connected clients and slow calls. The wire notes them, pages show them."""
+"""A server's notes on connected clients and slow calls. The wire takes them, pages show them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class ConnectedClient:
 
     address: str
     user: str | None
-    """Whom its calls act for, None for nobody."""
+    """The user for whom its calls act, None for nobody."""
     real_user: str | None
     """Who logged in, where that is somebody else."""
     mechanism: str
@@ -23,7 +23,7 @@ class ConnectedClient:
     since: float
     calls: int
     last_method: str
-    """Of its last call; "" before the first."""
+    """The method of its last call; "" before the first."""
     last_call: float
     """When that ended, 0 before the first."""
     running: str
@@ -42,7 +42,7 @@ class SlowCall:
     """From the decoded request to the encoded reply."""
     method: str
     object: str
-    """What the call was about, as in the log."""
+    """The object of the call, as in the log."""
     arguments: str
     user: str | None
     real_user: str | None

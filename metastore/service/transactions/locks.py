@@ -36,13 +36,13 @@ BEAT = 1000
 
 
 class _Wanted(NamedTuple):
-    """What a request asks for, its names normalised."""
+    """The request for a lock, its names normalised."""
 
     components: list[Component]
     transaction: int
     """0 for none."""
     intents: list[Intent]
-    """What the transaction means to write, without write ids."""
+    """The writes that the transaction announces, without write ids."""
     types: frozenset[int]
     """Types of locks that it waits for."""
     writers_wait: bool
@@ -50,7 +50,7 @@ class _Wanted(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """What the transaction holds with the lock (bits of `store.transactions`)."""
+        """The kinds of things that the transaction holds with the lock (bits of `store.transactions`)."""
         return LOCKS | (COMPONENTS if self.intents else 0)
 
     def new(self, request: LockRequest, state: str, now: int) -> NewLock:

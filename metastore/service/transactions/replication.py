@@ -1,4 +1,4 @@
-"""What replication asks of transactions beside replaying them: which are replayed, where a table's write ids stand, the last event applied.
+"""Questions of replication about transactions, beside replaying them: which are replayed, a table's write ids, the last event applied.
 
 Source: Hive's ReplTableWriteIdStateFunction, CommitTxnFunction.updateReplId.
 """

@@ -34,7 +34,7 @@ from metastore.store.transactions.write_id_snapshots import Mark
 from metastore.store.transactions.write_ids import Range, TableKey
 
 MAX_EXCEPTIONS = 1000
-"""Of a snapshot with more of them, all write ids of the first one and later ones are read, and evaluated here."""
+"""The most exceptions of a snapshot that go into a statement; with more, all write ids from the first one on are read, and judged here."""
 READ_FOR_EXCEPTION = 4
 """The write ids of so many transactions are read rather than that one exception is looked for."""
 

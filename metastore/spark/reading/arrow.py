@@ -15,5 +15,5 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     """Return the schema of record batches for Spark; timestamps are microseconds in UTC, which PySpark since 4.2 wants to know."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    told: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
-    return to_arrow_schema(schema, **told)
+    options: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+    return to_arrow_schema(schema, **options)

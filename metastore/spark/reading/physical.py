@@ -27,7 +27,7 @@ from metastore.spark.session.catalog import Folder
 from metastore.spark.session.hadoop import FileError, in_parallel
 
 SPARK = "org.apache.spark.version"
-"""What Spark notes in each ORC file."""
+"""The property of each ORC file that Spark wrote."""
 Names = tuple[str, ...]
 Located = list[tuple[Folder, list[str]]]
 """Paths of files by the folder that they belong to."""

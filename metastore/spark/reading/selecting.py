@@ -18,13 +18,13 @@ from metastore.spark.session.catalog import Folder
 from metastore.spark.session.hadoop import FileError, Files, in_parallel
 
 Lister = Files | FsspecFiles
-"""What lists directories and reads small files: on the driver, or where there is no driver."""
+"""Either way to list directories and to read small files: on the driver, or where there is no driver."""
 FLUSH_LENGTH = "_flush_length"
 
 
 @dataclass
 class Selected:
-    """What a snapshot reads of one folder."""
+    """The files of one folder that a snapshot reads."""
 
     folder: Folder
     inserts: list[str] = field(default_factory=list)

@@ -40,7 +40,7 @@ from metastore.acid.values.types import parts
 from metastore.spark.session.catalog import AcidTableInfo, spark_type
 
 MARK, VIOLATED = "DOES_NOT_FIT", "CONSTRAINT_VIOLATED"
-_TOLD = re.compile(rf"\[({MARK}|{VIOLATED})\] (.*?) \[\1\]", re.DOTALL)
+_MARKED = re.compile(rf"\[({MARK}|{VIOLATED})\] (.*?) \[\1\]", re.DOTALL)
 _NESTED = (StructType, ArrayType, MapType)
 _TIMES = (DateType, TimestampType, TimestampNTZType)
 
@@ -55,7 +55,7 @@ def naming_the_column() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        found = _TOLD.search(str(error))
+        found = _MARKED.search(str(error))
         if found is None:
             raise
         raise (DoesNotFit if found[1] == MARK else ConstraintViolated)(found[2]) from error

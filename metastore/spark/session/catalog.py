@@ -1,4 +1,4 @@
-"""What the metastore says about one transactional table, in Spark's terms: columns, partitions, kind, format. Never reads data."""
+"""A transactional table as the metastore describes it, in Spark's terms: columns, partitions, kind, format. Never reads data."""
 
 from __future__ import annotations
 

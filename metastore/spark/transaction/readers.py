@@ -30,7 +30,7 @@ LEASE = 120.0
 LOOK = 1.0
 """Seconds between looks at the readers."""
 _OF_LEAVES = {"LogicalRelation": "relation", "LogicalRDD": "rdd", "LocalRelation": "data"}
-"""What of a plan's leaf all plans share that are made from it, by the leaf's class."""
+"""The attribute of a plan's leaf that all plans made from it share, by the leaf's class."""
 
 
 class Reader:

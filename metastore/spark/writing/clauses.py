@@ -1,4 +1,4 @@
-"""What an update, or a clause of a merge, gives to the columns of a table: names are resolved and checked before anything is computed.
+"""Values that an update, or a clause of a merge, gives to columns: names are resolved and checked before anything is computed.
 
 A column is named as Spark names it: in any case, in back quotes where it must be, with the table's alias before it (`target.amount`), and
 with fields of structs behind it (`address.city`).

@@ -30,7 +30,7 @@ from metastore.spark.session.hadoop import in_parallel
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 FINER = r"\.\d{6}0*[1-9]"
-"""What the text of a time holds that has more than microseconds."""
+"""A pattern of times that have more than microseconds."""
 
 
 class CanNotKeep(Exception):

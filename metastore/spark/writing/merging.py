@@ -40,7 +40,7 @@ from metastore.spark.writing.statements import Statement
 SOURCE = "source"
 """The name by which expressions may call the new rows, whatever alias they have."""
 ALL = "*"
-"""What stands for all columns in a clause."""
+"""The sign for all columns in a clause."""
 SOURCE_ROW, ACTION = "__metastore_source_row", "__metastore_action"
 
 
@@ -54,14 +54,14 @@ class SeveralMatches(Exception):
 
 @dataclass(frozen=True)
 class Clause:
-    """What happens to the rows for which `condition` holds and no earlier clause did. `values` None: a delete."""
+    """One clause: the change of the rows for which `condition` holds and no earlier clause did. `values` None: a delete."""
 
     condition: Expression | None
     values: Mapping[str, Expression] | None = None
 
 
 class _Target(NamedTuple):
-    """What is merged into: the table, its rows with their ids and folders, and what a column is that an insert does not give."""
+    """The target of a merge: the table, its rows with their ids and folders, and the values of columns that an insert does not give."""
 
     info: AcidTableInfo
     rows: DataFrame
@@ -69,7 +69,7 @@ class _Target(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What a merge does: one row for each match, computed once; the columns that each update gives as a whole; the rows to insert."""
+    """The plan of a merge: one row for each match, computed once; the columns that each update gives as a whole; the rows to insert."""
 
     matched: DataFrame
     given: set[str]

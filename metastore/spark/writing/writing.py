@@ -49,7 +49,7 @@ from metastore.spark.writing.hashing import bucket_of
 BUCKET = "__metastore_bucket"
 """The column, and so the directory, of the bucket in the staging folder."""
 KEY = "__metastore_key"
-"""What the columns, and so the directories, of partition values in the staging folder begin with: their own names may be anything."""
+"""The beginning of names of partition columns, and so of directories, in the staging folder: their own names may be anything."""
 VERSION_FILE, VERSION = "_orc_acid_version", b"2"
 ROW_NUMBERS = (1 << 33) - 1
 """The bits of `monotonically_increasing_id` that number the rows of a task."""

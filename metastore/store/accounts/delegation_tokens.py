@@ -53,7 +53,7 @@ class StoredToken:
 
 @dataclass(frozen=True, slots=True)
 class ListedToken:
-    """What may be told of a token; times are in milliseconds since 1970."""
+    """A token as it may be listed; times are in milliseconds since 1970."""
 
     key: str
     owner: str

@@ -21,7 +21,7 @@ from metastore.store.schema.model import databases, partitions, privileges, tabl
 
 
 class PrivilegeObject(NamedTuple):
-    """What a privilege is on: the keys of its rows, None for those that do not belong to its type."""
+    """The object of a privilege: the keys of its rows, None for those that do not belong to its type."""
 
     object_type: int
     database_id: int | None = None
@@ -49,7 +49,7 @@ COLUMNS = {
     "authorizer": PRIVILEGE.authorizer,
     "id": PRIVILEGE.id,
 }
-"""What is read of a privilege."""
+"""The columns to read of a privilege."""
 JOINED = (
     privileges.outerjoin(DATABASE, PRIVILEGE.database_id == DATABASE.c.id)
     .outerjoin(tables, PRIVILEGE.table_id == tables.c.id)

@@ -35,7 +35,7 @@ STATEMENTS: dict[str, tuple[sa.Delete, ...]] = {
     "stored procedures": (sa.delete(procedures).where(procedures.c.database_id == sa.bindparam("key")),),
     "packages": (sa.delete(packages).where(packages.c.database_id == sa.bindparam("key")),),
 }
-"""By kind, as `databases.contents` names it."""
+"""The tables by kind, as `databases.contents` names it."""
 
 
 def delete_contents(session: Session, database_id: int, kinds: Iterable[str]) -> None:

@@ -30,7 +30,7 @@ COLUMNS = {
     "parent_database": PARENT_DATABASE.c.name,
     "parent_table": PARENT.c.name,
 }
-"""By the fields of `Constraint`."""
+"""The columns by the fields of `Constraint`."""
 JOINED = (
     constraints.join(CHILD, CONSTRAINT.table_id == CHILD.c.id)
     .join(CHILD_DATABASE, CHILD.c.database_id == CHILD_DATABASE.c.id)

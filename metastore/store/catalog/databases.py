@@ -43,7 +43,7 @@ UPDATE = sa.update(databases).where(HERE).values(bound(DATABASE.keys(), but={"id
 DELETE = sa.delete(databases).where(DATABASE.id == sa.bindparam("key"))
 DELETE_PRIVILEGES = sa.delete(privileges).where(privileges.c.database_id == sa.bindparam("key"))
 CONTENTS = {"tables": tables, "functions": functions, "schemas": registry_schemas, "stored procedures": procedures, "packages": packages}
-"""What a database may hold."""
+"""The tables of things that a database may hold."""
 IN_USE = sa.select(*(sa.exists(sa.select(each.c.id).where(each.c.database_id == sa.bindparam("key"))) for each in CONTENTS.values()))
 
 

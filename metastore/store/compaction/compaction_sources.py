@@ -1,4 +1,4 @@
-"""What compactions are started and cleaned by: completed writes, aborted transactions' writes, write ids; and the metrics of workers.
+"""Grounds of compactions and of their cleaning: completed writes, aborted transactions' writes, write ids; and the metrics of workers.
 
 One function per statement. This module reads the rows of transactions and removes those that a finished cleaning makes useless.
 """

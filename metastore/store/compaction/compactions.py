@@ -18,7 +18,7 @@ from metastore.store.transactions.write_ids import TableKey, is_table, named
 
 COMPACTION, COUNTER, TRANSACTION = compactions.c, counter_rows.c, transactions.c
 MUTEX = "compactions"
-"""Whoever adds an entry holds the counter of this name, so that no object is queued twice."""
+"""The counter that a transaction holds while it adds an entry, so that no object is queued twice."""
 
 LAST_TRANSACTION = sa.select(COUNTER.value).where(COUNTER.name == constant("transaction")).scalar_subquery()
 WITH_TRANSACTION = compactions.outerjoin(transactions, TRANSACTION.id == COMPACTION.transaction_id)
@@ -162,7 +162,7 @@ BY_TIME = (
 
 
 class CompactedObject(NamedTuple):
-    """What is compacted: a table, or with a name one of its partitions."""
+    """The compacted object: a table, or with a name one of its partitions."""
 
     catalog: str
     database: str

@@ -1,4 +1,4 @@
-"""What a process remembers of its database: bounded regions with names, emptied in one place.
+"""A process's memory of its database: bounded regions with names, emptied in one place.
 
 region           by                 holds                                        is right as long as
 columns          hash of content    decoded lists of columns                     always: content does not change
@@ -66,7 +66,7 @@ class Region(Generic[K, V]):
 
 
 class QuietQueue:
-    """What was seen of the queue of a database's locks when its row had these `changes` (see `store.locks`)."""
+    """The queue of a database's locks as it was when its row had these `changes` (see `store.locks`)."""
 
     __slots__ = ("_quiet", "changes")
     LIMIT = 1000

@@ -1,4 +1,4 @@
-"""What statements need that SQLAlchemy does not have: lists as parameters, and what is said to each kind of database in its own way."""
+"""Clauses that SQLAlchemy does not have: lists as parameters, and texts for each kind of database."""
 
 from __future__ import annotations
 

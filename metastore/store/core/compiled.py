@@ -12,7 +12,7 @@ from metastore.store.core.kinds import kind_of
 
 
 class Compiled(dict[ClauseElement, tuple[str, dict[str, Any], int]]):
-    """By a construct, its text for one database, the literals that it holds and its kind (see `store.kinds`).
+    """Texts of constructs for one database, each with the literals that it holds and its kind (see `store.kinds`).
 
     A construct is compiled at its first use.
     """

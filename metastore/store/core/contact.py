@@ -18,7 +18,7 @@ CALM = 5.0
 
 
 class Contact:
-    """What one process knows of one database: lost while no connection can be opened. Safe for threads."""
+    """One process's contact with one database: lost while no connection can be opened. Safe for threads."""
 
     def __init__(self, database: str) -> None:
         """`database` is its URL, without the password."""

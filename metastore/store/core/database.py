@@ -72,7 +72,7 @@ class Session:
 
     @property
     def caches(self) -> Caches:
-        """What the process remembers of the database."""
+        """The process's memory of the database."""
         return self.database.caches
 
     def before_commit(self, work: Callable[[Session, Collection[T]], None], item: T) -> None:
@@ -276,7 +276,7 @@ class Database:
         self.contact = Contact(parsed.render_as_string())
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """Raise what the driver raises, or SQLAlchemy for it, as a MetaError that names the database."""
         try:
             yield

@@ -1,4 +1,4 @@
-"""What a process tells of its database for metrics: statements, times, the pool, the caches. It never asks the database."""
+"""A process's figures of its database for metrics: statements, times, the pool, the caches. It never asks the database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from metastore.work import total
 
 CACHES = tuple(Caches().regions())
 Figure = tuple[str, str]
-"""What is measured, and of which kind; "" where there is only one."""
+"""The name and the kind of a figure; "" where there is only one."""
 
 TOTALS: tuple[Figure, ...] = (
     *(("statements", kind) for kind in KINDS),
@@ -24,7 +24,7 @@ TOTALS: tuple[Figure, ...] = (
     ("dropped_partitions", ""),
     *((name, cache) for name in ("cache_hits", "cache_misses") for cache in CACHES),
 )
-"""What only grows as long as a process lives."""
+"""Figures that only grow as long as a process lives."""
 LEVELS: tuple[Figure, ...] = (
     ("pool_size", ""),
     ("pool_in_use", ""),
@@ -33,7 +33,7 @@ LEVELS: tuple[Figure, ...] = (
     ("cpu_load", ""),
     *(("cache_values", cache) for cache in CACHES),
 )
-"""What goes up and down."""
+"""Figures that go up and down."""
 
 
 def totals(database: Database) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 KINDS = ("select", "lock", "insert", "update", "delete", "other")
-"""Of statements; "lock" are queries that lock rows, and so may wait for others."""
+"""Kinds of statements; "lock" are queries that lock rows, and so may wait for others."""
 LOCK = KINDS.index("lock")
 _OTHER = KINDS.index("other")
 _LOCKING = ("FOR UPDATE", "FOR SHARE", "LOCK IN SHARE MODE")

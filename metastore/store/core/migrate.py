@@ -34,7 +34,7 @@ def revisions() -> list[str]:
 def current(database: Database) -> str | None:
     """Return the schema's revision, None for a database without one. MetaError when the database refuses."""
     try:
-        with database.told():
+        with database.explained():
             row = database.read(lambda session: session.row(VERSION))
     except NoSuchTable:
         return None
@@ -48,7 +48,7 @@ def upgrade(database: Database, progress: Callable[[str], None] = lambda _: None
     """
     if not _behind(database):
         return False
-    with database.told(), database.driver.migrating(database.url) as connection:
+    with database.explained(), database.driver.migrating(database.url) as connection:
         if not _behind(database):
             return False
         from alembic import command

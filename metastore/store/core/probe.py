@@ -20,18 +20,18 @@ _REMOVE = sa.delete(counters).where(counters.c.name == sa.bindparam("name"))
 
 
 class Probe(NamedTuple):
-    """What a database answered."""
+    """The answer of a database."""
 
     release: str
     seconds: float
-    """Of the round trip."""
+    """The seconds of the round trip."""
     ahead: float | None
     """Seconds by which the clock of its machine is ahead of this one's, to a second; None where the database is a file."""
 
 
 def probe(database: Database) -> Probe:
     """Raises MetaError for a database that does not answer, or whose pooler loses sessions."""
-    with database.told():
+    with database.explained():
         database.driver.check()
         database.read(lambda session: session.row(sa.text("SELECT 1")))  # connects
         began, at = time.monotonic(), time.time()

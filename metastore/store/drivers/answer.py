@@ -1,4 +1,4 @@
-"""What a statement returns that goes to the database together with a later one. Asked before that, it lets run what waits."""
+"""The answer of a statement that goes to the database together with a later one. A question before that sends the statements that wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a driver does for its database, and what it makes of the database's errors. Never begins a unit of work.
+"""A driver's work for its database, and its reading of the database's errors. Never begins a unit of work.
 
 UniqueViolation      a row with this key is there already
 ReferenceViolation   a row that others refer to was to go
@@ -72,7 +72,7 @@ class BrokenAtCommit(MetaError):
 
 
 class Session(Protocol):
-    """What a driver uses of `store.database.Session`."""
+    """The parts of `store.database.Session` that a driver uses."""
 
     cursor: Any
     has_pending: bool
@@ -95,7 +95,7 @@ def inserting(table: sa.Table, columns: tuple[str, ...]) -> Insert:
 
 
 class Driver:
-    """What differs between the databases: how to connect, begin, insert many rows, and read an error."""
+    """One kind of database: how to connect, begin, insert many rows, and read an error."""
 
     name: str
     dialect: Dialect
@@ -105,7 +105,7 @@ class Driver:
     begin_snapshot: tuple[str, ...]
     """Begin a transaction that only reads, and all of whose queries see what was committed at its begin."""
     advice = "try again"
-    """What to do when a unit of work failed again and again."""
+    """The advice when a unit of work failed again and again."""
     runs_at_once = False
     """Whether a statement that could wait for the next one runs at once."""
     notes_changes = False

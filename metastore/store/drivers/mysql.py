@@ -75,7 +75,7 @@ class MySQLDriver(Driver):
         self.error = pymysql.err.Error
         self.plain_connection = mysql_connection.PlainConnection
         self.mark = ""
-        """That of the connections."""
+        """The mark of the connections."""
         self.dialect = dialect.dialect(paramstyle="pyformat")
         self.arguments: dict[str, Any] = {
             "host": url.host or "127.0.0.1",

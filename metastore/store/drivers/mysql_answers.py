@@ -28,14 +28,14 @@ HEADER = Struct("<I").unpack_from
 BINARY = 63
 """The character set of what is not text."""
 ENCODING = "utf8"
-"""What Python calls the character set of the connections."""
+"""Python's name of the character set of the connections."""
 
 Row = tuple[Any, ...]
 Converter = Callable[[bytes], Any]
 
 
 class Result(NamedTuple):
-    """What one statement returned: rows, how many were returned, found or changed, and the key of a row that was inserted, 0 for none."""
+    """The result of one statement: rows, the number of them, found or changed, and the key of a row that was inserted, 0 for none."""
 
     rows: Sequence[Row]
     number: int

@@ -70,7 +70,7 @@ class MySQLConnection(PlainConnection):
     _execute_command: Callable[[int, bytes], None]
     _force_close: Callable[[], None]
     mark = ""
-    """What stands behind a text that ends in a space or in it, if anything."""
+    """The text behind a value that ends in a space or in it, if any."""
 
     def cursor(self, *_: Any, **__: Any) -> MySQLCursor:  # type: ignore[override]  # it has what the store needs of a cursor
         """Return a cursor."""

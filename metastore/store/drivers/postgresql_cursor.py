@@ -78,7 +78,7 @@ Asked = tuple[_Message, Answer | None]
 
 
 class _Pipeline:
-    """What has gone out in libpq's pipeline mode: statements, and before some of them their preparation."""
+    """Statements that have gone out in libpq's pipeline mode, and before some of them their preparation."""
 
     __slots__ = ("asked", "prepared")
 

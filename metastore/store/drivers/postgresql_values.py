@@ -12,7 +12,7 @@ INT8, BOOL, FLOAT8, BYTEA, TEXT, UNKNOWN = 20, 16, 701, 17, 25, 0
 """Object ids of the types of parameters. Text and NULL are of whatever type their place asks for."""
 NUL = "PostgreSQL text can not contain NUL (0x00) bytes"
 ARRAY_HEAD = struct.Struct("!iiiii")
-"""Of an array in binary form: dimensions, whether there are NULLs, the type of the items, their number, the number of the first."""
+"""The head of an array in binary form: dimensions, whether there are NULLs, type of the items, their number, number of the first."""
 NULL = (-1).to_bytes(4, "big", signed=True)
 """The size of an item that is NULL."""
 

@@ -33,7 +33,7 @@ from metastore.work import here
 
 _UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY")
 _UNWRITABLE_TEXTS = ("database or disk is full", "disk I/O error", "attempt to write a readonly database")
-"""What the same are called where Python does not tell their names."""
+"""The texts of the same errors where Python does not give their names."""
 
 
 class SQLiteDriver(Driver):

@@ -1,4 +1,4 @@
-"""What a fast path does: one whole call on transactions in one round trip, with the call's row in the notification log.
+"""A fast path: one whole call on transactions in one round trip, with the call's row in the notification log.
 
 Each method returns None, with nothing changed, where the database has no such path or where the call needs more than the path does.
 The caller then takes the portable way, which does the same for every case. `event` is the row of the log, None where the log has none;
@@ -24,7 +24,7 @@ BEFORE_WRITE_ID = '"writeIdList":['
 IN_PLACE_OF_WRITE_ID = f"{BEFORE_WRITE_ID}{WRITE_ID}"
 
 PLAIN = LOCKS | WRITE_IDS | COMPONENTS | RANGES
-"""What a transaction may hold that a fast path ends."""
+"""Things that a transaction may hold that a fast path ends."""
 
 
 class Ended(NamedTuple):
@@ -35,7 +35,7 @@ class Ended(NamedTuple):
 
 
 class Hint(NamedTuple):
-    """What the caller believes of a transaction. Hints choose the statements, which look for themselves whether they are true."""
+    """The caller's belief about a transaction. Hints choose the statements, which look for themselves whether they are true."""
 
     type: int
     holds: int
@@ -54,7 +54,7 @@ class LockAttempt(NamedTuple):
     lock: NewLock
     parts: Sequence[Component]
     intents: Sequence[Intent]
-    """What its open transaction means to write."""
+    """The writes that its open transaction announces."""
     wanted: OverlapScope
     """The locks that it might wait for."""
     known: Mapping[TableKey, KnownWriteId]

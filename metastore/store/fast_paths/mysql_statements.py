@@ -46,7 +46,7 @@ TRANSACTION, COMPONENT, COUNTER, WRITE_ID_COUNTER, WRITE_ID_RANGE, QUEUE = (
 )
 
 _OVERFLOW: sa.ColumnElement[Any] = sa.func.exp(constant(1000))
-"""What the driver calls `GuardFailed`."""
+"""An error that the driver calls `GuardFailed`."""
 
 
 def _overflow_unless(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]:

@@ -108,7 +108,7 @@ LEASES = sa.select(LEASE.name, LEASE.holder, LEASE.expires_ms).order_by(LEASE.na
 
 
 class DatabaseRow(NamedTuple):
-    """What a list shows of a database."""
+    """A database in a list."""
 
     name: str
     owner: str | None
@@ -117,7 +117,7 @@ class DatabaseRow(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """What a list shows of a table."""
+    """A table in a list."""
 
     database: str
     name: str
@@ -127,7 +127,7 @@ class TableRow(NamedTuple):
 
 
 class TransactionRow(NamedTuple):
-    """What is shown of a transaction; times in milliseconds."""
+    """A transaction in a list; times in milliseconds."""
 
     id: int
     state: str
@@ -141,7 +141,7 @@ class TransactionRow(NamedTuple):
 
 
 class TransactionWrite(NamedTuple):
-    """What a transaction means to write, or wrote."""
+    """A write that a transaction announced or did."""
 
     catalog: str
     database: str

@@ -27,7 +27,7 @@ COUNTER = "notification"
 BATCH = 500
 """Rows of one statement that numbers or removes events."""
 FILE_SEPARATOR = "]"
-"""What stands between the files of one write where they are told: Hive's replication divides them there."""
+"""The mark between the files of one write in a message: Hive's replication divides them there."""
 
 
 class LogRow(NamedTuple):
@@ -226,18 +226,18 @@ def writes(session: Session, transaction: int) -> list[WriteEventInfo]:
     """Return what a transaction wrote, one struct for each write id, table and partition, in the order in which it was reported."""
     found: dict[tuple[Any, ...], WriteEventInfo] = {}
     for write_id, database, table, partition, body in session.rows(WRITES, transaction=transaction):
-        told = orjson.loads(body)
+        report = orjson.loads(body)
         key = (write_id, database, table, partition)
         before = found.get(key)
-        files = dict.fromkeys([*(before.files.split(FILE_SEPARATOR) if before is not None and before.files else ()), *told["files"]])
+        files = dict.fromkeys([*(before.files.split(FILE_SEPARATOR) if before is not None and before.files else ()), *report["files"]])
         found[key] = WriteEventInfo(
             writeId=write_id,
             database=database,
             table=table,
             files=FILE_SEPARATOR.join(files),
             partition=partition,
-            tableObj=told["table"],
-            partitionObj=told["partition"],
+            tableObj=report["table"],
+            partitionObj=report["partition"],
         )
     return list(found.values())
 

@@ -41,7 +41,7 @@ FIELDS = (
     TRANSACTION.type,
     TRANSACTION.heartbeat_ms,
 )
-"""Those of `Held`."""
+"""The columns of `Held`."""
 JOINED = locks.join(lock_components, COMPONENT.lock_id == LOCK.id).outerjoin(transactions, TRANSACTION.id == LOCK.transaction_id)
 ALL = sa.select(*FIELDS).select_from(JOINED)
 """Without an order, and so the statements below: MariaDB 10.11 has crashed on the table that it makes to sort such a join."""
@@ -95,7 +95,7 @@ class Held(NamedTuple):
     agent: str | None
     heartbeat: int
     acquired: int | None
-    """Of one that waits: since when; None of one that an older server added."""
+    """The time since which it waits, for one that waits; None for one that an older server added."""
     writers_wait: int
     number: int
     catalog: str
@@ -122,7 +122,7 @@ class NewLock(NamedTuple):
     agent: str | None
     heartbeat_ms: int
     acquired_ms: int
-    """Of one that waits: since when."""
+    """The time since which it waits, for one that waits."""
     writers_wait: int
 
 
@@ -131,7 +131,7 @@ Component = tuple[str, str, str | None, str | None, int]
 
 
 class OverlapScope(NamedTuple):
-    """What components may overlap: the queues of their databases, whether they are all on tables, and the parameters of these
+    """The reach of components: the queues of their databases, whether they are all on tables, and the parameters of these
     statements.
     """
 

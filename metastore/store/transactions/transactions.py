@@ -153,7 +153,7 @@ INFO = (
 
 
 class StoredTransaction(NamedTuple):
-    """What decides over a transaction; times in milliseconds, `holds` are the bits above."""
+    """The facts that decide over a transaction; times in milliseconds, `holds` are the bits above."""
 
     id: int
     state: str
@@ -163,7 +163,7 @@ class StoredTransaction(NamedTuple):
 
 
 class Exceptions(NamedTuple):
-    """What a snapshot is made of; the ids in no order, `min_open` counts types that are left out of them."""
+    """The parts of a snapshot; the ids in no order, `min_open` counts types that are left out of them."""
 
     mark: int
     min_open: int | None
@@ -172,7 +172,7 @@ class Exceptions(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What is shown of a transaction; times in milliseconds."""
+    """A transaction as it is shown; times in milliseconds."""
 
     id: int
     state: str

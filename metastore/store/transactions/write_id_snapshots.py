@@ -1,4 +1,4 @@
-"""What snapshots of transactions make of the write ids of tables. This module only reads.
+"""Snapshots of tables' write ids by snapshots of transactions. This module only reads.
 
 A table of which a snapshot sees all write ids is read from its counter; the others are read by one query.
 """
@@ -124,7 +124,7 @@ def snapshot_query(*, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
 
 
 class Mark(NamedTuple):
-    """Of a table: the last write id, the highest of a transaction of the snapshot, and whether one of those is seen."""
+    """The mark of a table: its last write id, the highest of a transaction of the snapshot, and whether one of those is seen."""
 
     last: int
     below: int | None
@@ -138,7 +138,7 @@ class Mark(NamedTuple):
 
 
 class SeenTables(NamedTuple):
-    """What a snapshot of transactions makes of tables: marks, the write ids that it does not see, each with its transaction, and ranges.
+    """Tables as a snapshot of transactions sees them: marks, the write ids that it does not see, each with its transaction, and ranges.
 
     Ranges of which it may not see all are left for the caller to evaluate, as (first transaction, last one, first write id); marks and
     write ids tell of the others only.

@@ -33,7 +33,7 @@ class Peer:
     """"host:port"."""
     encrypted: bool = False
     login: Login | None = None
-    """What the client's certificate proved."""
+    """The login that the client's certificate proved."""
 
     @property
     def private(self) -> bool:

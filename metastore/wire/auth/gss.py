@@ -1,4 +1,4 @@
-"""What both sides of a login by Kerberos share: the library, the protection of frames, and errors in words. It never logs anybody in.
+"""Parts of both sides of a login by Kerberos: the library, the protection of frames, and errors in words. It never logs anybody in.
 
 The library `gssapi` comes with the extra `kerberos`; without it this module can not be imported, which ConfigError tells.
 """
@@ -33,7 +33,7 @@ _ADVICE = {
     2529638956: "the keytab has not the key that the ticket was made with: export it again after each change of the key (ktadd)",
     2529638943: "the keytab's key is not that of the ticket: export it again after each change of the key (ktadd)",
 }
-"""What to do, by the minor code of Kerberos."""
+"""The remedy, by the minor code of Kerberos."""
 
 __all__ = ["LARGEST", "QUALITIES", "GSSError", "KerberosLayer", "error_text", "gssapi"]
 

@@ -51,7 +51,7 @@ class Issuer:
     name: str | None
     """`iss` of its tokens; None takes any."""
     url: str | None
-    """Of its JWKS; None finds that in its OpenID configuration."""
+    """The URL of its JWKS; None finds that in its OpenID configuration."""
     keys: KeySet | None = None
     fetched_at: float = float("-inf")
     tried_at: float = float("-inf")

@@ -22,7 +22,7 @@ _AUTHENTICATION, _PRIVACY = QUALITIES["authentication"], QUALITIES["privacy"]
 
 
 class Acceptor:
-    """What all logins by Kerberos of a process share."""
+    """The parts that all logins by Kerberos of a process share."""
 
     def __init__(self, principal: str, keytab: Path, protection: Sequence[str], rules: str) -> None:
         """Check the settings. Raises ConfigError that names the one that does not serve."""

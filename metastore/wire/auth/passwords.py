@@ -40,7 +40,7 @@ MAX_WAITING = 8
 
 
 class PasswordStore(NamedTuple):
-    """What knows the passwords of some users."""
+    """A keeper of the passwords of some users."""
 
     check: Check
     at_once: int

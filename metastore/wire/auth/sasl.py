@@ -1,4 +1,4 @@
-"""What every SASL mechanism of the server has in common. The negotiation on the wire is `wire.auth.negotiation`.
+"""Common parts of the server's SASL mechanisms. The negotiation on the wire is `wire.auth.negotiation`.
 
 Source: RFC 4422.
 """
@@ -43,7 +43,7 @@ class LoginDone:
 
     login: Login
     last: bytes = b""
-    """What the client gets with the word that the login is complete."""
+    """The message that comes with the word that the login is complete."""
     layer: Layer | None = None
     """None where the frames that follow are not protected (auth)."""
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _CALLS = (TMessageType.CALL, TMessageType.ONEWAY)
 _MAX_LENGTH = 300
-"""Of a method's name in the log; it comes from a client."""
+"""The longest name of a method in the log; it comes from a client."""
 
 
 def _encode(dialect: Dialect, message: Message, kind: int, body: TPayload) -> bytes:
@@ -55,7 +55,7 @@ def _encode(dialect: Dialect, message: Message, kind: int, body: TPayload) -> by
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a call."""
+    """The outcome of a call."""
 
     method: str
     began: float
@@ -67,7 +67,7 @@ class Outcome:
     ended: float = 0.0
     """When its reply was there."""
     parts: tuple[float, ...] = ()
-    """What it took its time for, in seconds, in the order of `PARTS`; empty for what ran nothing."""
+    """The parts of its time, in seconds, in the order of `PARTS`; empty for a call that ran nothing."""
     reply: bytes | LargeReply | None = None
     """None for a oneway method, which has none."""
     object: str = ""

@@ -32,9 +32,9 @@ def _choose() -> tuple[str, type[pure.Decoder], Encode]:
 
 
 PURE = "the pure codec serves, which takes longer for each message: install a C compiler and Python's headers, then metastore again"
-"""What is said where the compiled codec is not there."""
+"""The warning where the compiled codec is not there."""
 
 IMPLEMENTATION, _decoder, _encode = _choose()
 DECODERS: dict[str, type[pure.Decoder]] = {"binary": _decoder, "compact": pure.CompactDecoder}
-"""By protocol, as the next."""
+"""The decoders by protocol."""
 ENCODERS: dict[str, Encode] = {"binary": _encode, "compact": pure_encoder.encode_compact}

@@ -1,4 +1,4 @@
-"""What the compiled and the pure codec have in common: limits, what may be shared, and the errors. This module never reads a byte."""
+"""Common parts of the compiled and the pure codec: limits, shared values, and the errors. This module never reads a byte."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Source:
         self._max_kept = max_kept
         self._keeps = keeps
         self._passed = bytearray()
-        """What is kept of the message before `data`."""
+        """The kept part of the message before `data`."""
         self._gone = 0
         """Bytes of the message before `data`."""
         self.data = b""

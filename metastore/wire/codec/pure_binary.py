@@ -41,7 +41,7 @@ class Plan:
         self.defaults = dict(vars(cls()))
         self.memory = memory_of(cls)
         self.fields: dict[bytes, tuple[int, str, Any, Any]] = {}
-        """By type and id as they are on the wire: kind and name; of a number what unpacks it, and its bytes with the field's header; of
+        """Fields by type and id as on the wire: kind and name; of a number what unpacks it, and its bytes with the field's header; of
         a struct its plan, of what else nests a `Nested`; and the label.
         """
 
@@ -52,7 +52,7 @@ class Nested(NamedTuple):
     ttype: int
     declared: Any
     plan: Plan | None
-    """Of a struct."""
+    """The plan of a struct."""
     is_shared: bool
 
 
@@ -100,7 +100,7 @@ class FastBinaryDecoder(BinaryDecoder):
     """One message. Its attributes say what was read, as far as the reading came."""
 
     _seen: dict[str, tuple[bytes, int, Any]] | None = None
-    """What stood last in a field that may be shared: its bytes, how deep it may nest, its value."""
+    """The last value of a field that may be shared: its bytes, how deep it may nest, its value."""
 
     def _new(self, cls: type[TPayload], depth: int) -> Any:
         return self._planned(plan_of(cls), depth)

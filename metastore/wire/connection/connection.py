@@ -43,7 +43,7 @@ _MAX_UNKNOWN = 1 << 16
 """Bytes of a first message of a client that is not let in."""
 _TLS_HANDSHAKE = b"\x16"
 _OUT_OF_TIME = (BlockingIOError, TimeoutError)
-"""What a socket raises at the end of the time that the system, or Python, lets it wait."""
+"""Errors that a socket raises at the end of the time that the system, or Python, lets it wait."""
 
 
 def _let_wait(sock: socket.socket, option: int, seconds: float) -> None:
@@ -88,7 +88,7 @@ class Connection:
         self._ends_at = math.inf
         """When the connection is closed, however busy: its client logs in again then."""
         self._proved_by: tuple[Certificates, ssl.SSLContext] | None = None
-        """By which files the client's certificate was found good, where it is the login."""
+        """The files by which the client's certificate was found good, where it is the login."""
         self._state = threading.Lock()
         self._between_messages = True
         self._stopping = False

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _TICK = 1.0
 _STACK_SIZE = 4 << 20
-"""Of a connection's thread, in bytes: much less than the system's default, and enough for the deepest message."""
+"""The stack of a connection's thread, in bytes: much less than the system's default, and enough for the deepest message."""
 
 
 class Sockets(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a request of HTTP gets. It says nothing of how that is sent."""
+"""The answer to a request of HTTP. It says nothing of how that is sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from metastore.wire.messages.large_replies import LargeReply
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What a request gets."""
+    """The answer to a request."""
 
     status: int
     body: bytes | LargeReply = b""

@@ -33,8 +33,8 @@ def check_page(method: str, headers: Mapping[str, str]) -> HttpAnswer | None:
 
 def check_thrift(headers: Mapping[str, str]) -> HttpAnswer | None:
     """Return the refusal of a message that a page may have sent, of whatever site; None for what a client of Thrift sends."""
-    if told := [name for name in ("Origin", "Sec-Fetch-Site") if name.lower() in headers]:
-        return _refusal(f"The header {told[0]} says that a page sends this: Thrift is for programs, pages of this server are at /ui")
+    if by_pages := [name for name in ("Origin", "Sec-Fetch-Site") if name.lower() in headers]:
+        return _refusal(f"The header {by_pages[0]} says that a page sends this: Thrift is for programs, pages of this server are at /ui")
     sent = headers.get("content-type", "")
     if sent.partition(";")[0].strip().lower() != CONTENT_TYPE:
         return HttpAnswer(415, f"The Content-Type is {sent[:100] or 'missing'}: send Thrift with Content-Type: {CONTENT_TYPE}\n".encode())

@@ -1,4 +1,4 @@
-"""What the port answers to GET: probes, metrics, the version. Probes never need a login, so that whoever restarts servers can ask."""
+"""Answers of the port to GET: probes, metrics, the version. Probes never need a login, so that whoever restarts servers can ask."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from metastore.wire.sockets.settings import WireSettings
 LOOK_EVERY = 5.0
 """Seconds after which the files are looked at without a new connection, if there are clients who logged in by a certificate."""
 Stamps = tuple[tuple[int, int, int], ...]
-"""Of each file the inode, the size in bytes and the time of its last change in nanoseconds."""
+"""The inode, the size in bytes and the time of the last change in nanoseconds of each file."""
 
 
 class Certificates:

@@ -35,7 +35,7 @@ from metastore.store.core.database import Session
 from metastore.store.drivers.contract import Row
 
 EMPTY = (b"", b"\xff")
-"""What clients send for "all partitions"."""
+"""Expressions that clients send for all partitions."""
 MAX_NAMED = 10
 """Partitions that one error names."""
 REFUSING = "DefaultPartitionExpressionProxy"

@@ -48,7 +48,7 @@ class PartitionQuery(NamedTuple):
     limit: int = -1
     """Only so many, ascending by name; all if it is negative."""
     missing: str = MISSING
-    """What the client is told if the table is not there."""
+    """The message to the client if the table is not there."""
     is_limited: bool = True
     """Whether the setting `limit_partition_request` applies."""
     may_ask_for_more: bool = False
@@ -60,7 +60,7 @@ class PartitionQuery(NamedTuple):
 
 
 class Found(Generic[Items]):
-    """What a query found."""
+    """The result of a query."""
 
     def __init__(self, items: Items, *, is_certain: bool) -> None:
         self.items = items

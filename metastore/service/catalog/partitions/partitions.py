@@ -95,7 +95,7 @@ MISSING_IN_FILTER = "Specified catalog.database.table does not exist : {name}"
 """Hive's clients know the words."""
 Form = partition_structs.Form
 STRUCTS, TUPLES = partition_structs.PartitionStructs.structs, partition_structs.PartitionStructs.tuples
-"""What a function makes of the partitions that it found: structs, or the tuples that stand for them in a reply that changes nothing."""
+"""Forms of found partitions: structs, or the tuples that stand for them in a reply that changes nothing."""
 
 
 def _shows_privileges(principal: Grantee | None, table: Table) -> bool:
@@ -163,7 +163,7 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
 
 def _reads_name(call: Call, partition: str, keys: Sequence[str]) -> bool:
     """Tell whether a client's name of a partition is read where it is not as it is stored."""
-    return not call.client.release.tells_keys_by_case or has_keys(partition, keys)
+    return not call.client.release.knows_keys_by_case or has_keys(partition, keys)
 
 
 def by_values(values: Sequence[str] | None) -> PartitionQuery:

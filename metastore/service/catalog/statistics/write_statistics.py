@@ -121,14 +121,14 @@ def update_table(
 
 
 class StatisticsState(NamedTuple):
-    """What the row of a table or partition says of its statistics."""
+    """The statistics' state in the row of a table or partition."""
 
     parameters: dict[str, str]
     write_id: int
 
 
 class Effect(NamedTuple):
-    """What a request makes of it, the columns that are written, and whether they could be joined with what is there."""
+    """The effect of a request on it, the columns that are written, and whether they could be joined with those that are there."""
 
     state: StatisticsState
     columns: tuple[str, ...]

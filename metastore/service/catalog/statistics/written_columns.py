@@ -1,4 +1,4 @@
-"""What a request writes of the columns of one table or more places of it: checked, in the kinds that their types call for, and encoded."""
+"""Statistics of a request for columns of a table or of places of it: checked, in the kinds that their types call for, and encoded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Group = TypeVar("Group", bound=Hashable)
 
 
 class WrittenColumns:
-    """What is written of columns: structs with normalised names and types, and as they are stored."""
+    """Written columns: structs with normalised names and types, and as they are stored."""
 
     def __init__(self, structs: Sequence[ColumnStatisticsObj], texts: Iterator[str], now: int) -> None:
         self.structs = structs

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 KEEPS_DATA = "truncateSkipDataDeletion"
 TRUNCATED, DROPPED = "truncated", "dropped"
-"""What the mark in a base says of why it is there."""
+"""Reasons that the mark in a base gives for it."""
 
 
 def keeps_data(environment: Mapping[str, str]) -> bool:

@@ -17,7 +17,7 @@ from metastore.rules.statistics import statistics_validity
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
-from metastore.service.catalog.databases import get_databases, refuse_remote, skips_trash, views_told
+from metastore.service.catalog.databases import get_databases, named_views, refuse_remote, skips_trash
 from metastore.service.catalog.partitions.partitions import names_as_stored
 from metastore.service.catalog.partitions.partitions import partition_names as partition_names_of
 from metastore.service.catalog.tables import empty_bases, soft_drops
@@ -239,7 +239,7 @@ def _drop(
             if work is not None:
                 work(session)
             if used:
-                raise MetaError(f"Cannot drop table {name} as it is used in {views_told(call, used)}")
+                raise MetaError(f"Cannot drop table {name} as it is used in {named_views(call, used)}")
             if held.tableType == INDEX_TABLE and indexes.owner(session, cast(int, held.id)) is not None:
                 raise MetaError(f"The table {name} is an index table. Please do drop index instead.")
             names = [TableName(*each) for each in index_tables()]

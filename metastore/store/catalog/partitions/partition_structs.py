@@ -29,7 +29,7 @@ FIELDS = (
 )
 INSERTED = ("table_id", *(field.name for field in FIELDS[1:]), "place")
 NAMES_OF_FIELDS = [field[1] for field in list(Partition.thrift_spec.values())[:10]]
-"""Of a struct's fields, those that are stored."""
+"""The stored fields of a struct."""
 
 
 class PartitionStructs:

@@ -68,7 +68,7 @@ DEFAULT = sa.select(PARTITION.name).where(
 
 
 class PlaceRow(NamedTuple):
-    """What lies somewhere: a catalog, a database, a table, a table `above` what was asked for, or a partition."""
+    """The object at a location: a catalog, a database, a table, a table `above` the asked location, or a partition."""
 
     kind: str
     catalog: str

@@ -70,7 +70,7 @@ LOCK = KEY.with_for_update()
 SHARE = KEY.with_for_update(read=True)
 LOCK_ALL = sa.select(TABLE.id).where(TABLE.database_id == sa.bindparam("key")).order_by(TABLE.id).with_for_update()
 STATE = tuple(field for field in FIELDS if field.table is tables)
-"""What the row of a table says itself."""
+"""The columns of a table's own row."""
 _state = itemgetter(*map(FIELDS.index, STATE))
 _KNOWN = sa.select(*STATE).where(*_IS_NAMED)
 SHARE_KNOWN = _KNOWN.with_for_update(read=True)
@@ -109,7 +109,7 @@ DELETE = [
 
 
 class FilteredTable(NamedTuple):
-    """What table filters look at."""
+    """The fields of a table for filters."""
 
     name: str
     type: str
@@ -119,7 +119,7 @@ class FilteredTable(NamedTuple):
 
 
 class TableMeta(NamedTuple):
-    """What a listing over databases shows."""
+    """A row of a listing over databases."""
 
     database: str
     name: str
@@ -190,7 +190,7 @@ class Known:
 
     table: Table
     state: Row | None
-    """What its row said to an earlier call (`STATE`): whoever holds the row has to see that it still does."""
+    """The row as an earlier call read it (`STATE`): the holder of the row has to see that it still is so."""
     is_current: bool = False
     """Whether the row was locked and said so still: what fails from then on fails for the table as it is."""
 

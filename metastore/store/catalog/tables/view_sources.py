@@ -1,4 +1,4 @@
-"""What materialized views are made from, which the rows of their tables keep as JSON. One function per statement.
+"""Sources of materialized views, which the rows of their tables keep as JSON. One function per statement.
 
 Hive names the tables of a view `database.name`, and means those of the view's own catalog.
 """

@@ -1,4 +1,4 @@
-"""What both sides of a login by DIGEST-MD5 compute and read. It never logs anybody in.
+"""Computations that both sides of a login by DIGEST-MD5 share. It never logs anybody in.
 
 Source: RFC 2831. Hadoop's and Hive's clients name the protocol "null" and the server "default".
 """
@@ -49,7 +49,7 @@ def parse(message: bytes) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What both sides know of a login, from which they compute their proofs."""
+    """The facts of a login from which both sides compute their proofs."""
 
     user: str
     password: str
