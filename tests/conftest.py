@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from metastore.store.core.database import Database
-from tests.support import databases
+from tests.support import databases, one_database
 from tests.support.services import call, counts, logged, make_metastore, metastore, statements  # noqa: F401  # fixtures
 from tests.support.stub_server import raw, server, start, stub  # noqa: F401  # fixtures
 
@@ -33,6 +33,7 @@ settings.load_profile("busy machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--on-all-databases", action="store_true", help="run tests of rules on every database too")
     parser.addoption("--update-statement-counts", action="store_true", help="write tests/support/statement_counts.json anew")
 
 
@@ -48,9 +49,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: not item.nodeid.startswith("tests/spark/"))
     if "mysql8" in config.option.markexpr:
         return
-    left_out = [item for item in items if item.get_closest_marker("mysql8")]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not item.get_closest_marker("mysql8")]
+    left_out = {item for item in items if item.get_closest_marker("mysql8")}
+    if not config.option.on_all_databases:
+        left_out |= set(one_database.left_out(items, ["sqlite", "postgresql", "mysql"]))
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -18,6 +18,8 @@ from metastore.store.accounts import delegation_tokens as store
 from metastore.store.accounts.delegation_tokens import StoredToken
 from tests.support.catalog import MetastoreMaker, call_of
 
+pytestmark = pytest.mark.on_one_database
+
 HOUR = 3600_000
 DAY = 24 * HOUR
 SECURED = {"authentication": ("kerberos", "token"), "kerberos_principal": "hive/_HOST@EXAMPLE.COM"}

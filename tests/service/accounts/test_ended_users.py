@@ -21,6 +21,8 @@ from metastore.store.accounts import credentials
 from metastore.store.accounts import delegation_tokens as store
 from tests.support.catalog import MetastoreMaker, call_of
 
+pytestmark = pytest.mark.on_one_database
+
 ANYTIME: AbstractContextManager[None] = nullcontext()
 PASSWORD = "correct horse"
 

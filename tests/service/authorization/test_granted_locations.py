@@ -11,6 +11,8 @@ from metastore.service.authorization import location_grants
 from metastore.service.call.context import Metastore
 from tests.service.authorization.callers import ROLE, USER, As, Caller, bag, partition, refusal, table
 
+pytestmark = pytest.mark.on_one_database
+
 
 def test_a_location_outside_needs_a_right_to_it(root: Caller, as_user: As, server: Metastore) -> None:
     root.grant_privileges(bag("CREATE", "bob", dbName="shop"))

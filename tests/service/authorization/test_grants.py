@@ -18,6 +18,8 @@ from metastore.store.schema.model import tables
 from tests.service.authorization.callers import GROUP, ROLE, USER, As, Caller, bag, refusal, table
 from tests.support.catalog import MetastoreMaker
 
+pytestmark = pytest.mark.on_one_database
+
 
 def test_who_was_granted_nothing_sees_nothing(root: Caller, as_user: As) -> None:
     bob = as_user("bob")

@@ -23,6 +23,8 @@ from metastore.wire.calls.guard import Guard
 from tests.service.authorization.callers import Caller, table
 from tests.support.catalog import MetastoreMaker, call_of, make_database
 
+pytestmark = pytest.mark.on_one_database
+
 DOCUMENT = Path(__file__).parents[3] / "docs" / "privileges.md"
 HERE = "tests.service.authorization.test_loading"
 

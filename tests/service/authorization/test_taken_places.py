@@ -14,6 +14,8 @@ from metastore.service.catalog.catalogs import create_startup_objects
 from tests.service.authorization.callers import USER, As, Caller, bag, partition, refusal, table
 from tests.support.catalog import MetastoreMaker
 
+pytestmark = pytest.mark.on_one_database
+
 SUFFIX = "5f3b9c0e7a1d4c22b8f6d0e1a2b3c4d5"
 """What a client such as Trino makes up for the directory of an Iceberg table."""
 

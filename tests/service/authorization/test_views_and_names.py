@@ -10,6 +10,8 @@ from metastore import idl
 from metastore.errors import NoSuchObject
 from tests.service.authorization.callers import As, Caller, bag, refusal, table
 
+pytestmark = pytest.mark.on_one_database
+
 
 def view(name: str, *used: str, source: str | None = None, database: str = "default") -> Any:
     """Return a materialized view made from tables that texts name, and from one that a struct names."""

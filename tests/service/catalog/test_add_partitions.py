@@ -24,6 +24,8 @@ from tests.support.catalog import MetastoreMaker, call_of, make_table
 from tests.support.commits import failing_commits
 from tests.support.recording import Before, Remembering, Within, listening
 
+pytestmark = pytest.mark.on_one_database
+
 NAME = TableName("hive", "default", "t")
 
 

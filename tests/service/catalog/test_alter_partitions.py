@@ -33,6 +33,8 @@ from tests.support.catalog import MetastoreMaker, add_partitions, call_of, colum
 from tests.support.commits import failing_commits
 from tests.support.recording import Before, Remembering, Within, listening
 
+pytestmark = pytest.mark.on_one_database
+
 NAME = TableName("hive", "default", "t")
 
 

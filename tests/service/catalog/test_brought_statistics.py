@@ -28,6 +28,8 @@ from metastore.service.operations import notifications
 from tests.support.catalog import columns_of, make_table
 from tests.support.column_statistics import numbers, of
 
+pytestmark = pytest.mark.on_one_database
+
 
 @pytest.mark.parametrize("write_id", [None, 3])
 @pytest.mark.parametrize("transactional", [False, True])

@@ -20,6 +20,8 @@ from metastore.service.catalog.tables.tables import drop_table, get_table
 from tests.support.catalog import columns_of, make_table
 from tests.support.statement_counts import StatementCounts
 
+pytestmark = pytest.mark.on_one_database
+
 FLAGS: dict[str, Any] = {"enable_cstr": True, "validate_cstr": False, "rely_cstr": True}
 
 

@@ -11,6 +11,8 @@ from metastore.service.catalog import catalogs, databases
 from metastore.service.catalog.tables import tables
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
 
+pytestmark = pytest.mark.on_one_database
+
 
 def path_of(location: str) -> str:
     return location.removeprefix("file:")

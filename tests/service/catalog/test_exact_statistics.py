@@ -32,6 +32,8 @@ from tests.support.column_statistics import numbers, of
 from tests.support.replies import in_structs
 from tests.support.statement_counts import StatementCounts
 
+pytestmark = pytest.mark.on_one_database
+
 KIND = {"transactional": "true", "transactional_properties": "insert_only"}
 BASIC = '{"BASIC_STATS":"true"}'
 EXACT = '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'

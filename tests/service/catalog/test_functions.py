@@ -6,6 +6,8 @@ from metastore.service.call.context import Call
 from metastore.service.catalog import functions
 from tests.support.catalog import make_database
 
+pytestmark = pytest.mark.on_one_database
+
 
 def function(name: str | None, database: str = "default", **fields: object) -> Function:
     values: dict[str, object] = {

@@ -18,6 +18,8 @@ from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import drop_table, find_table
 from tests.support.catalog import make_table
 
+pytestmark = pytest.mark.on_one_database
+
 METADATA: dict[str, Any] = {
     "format-version": 2,
     "current-snapshot-id": 9007199254740993,

@@ -17,6 +17,8 @@ from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import drop_table, get_table, get_tables
 from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 
+pytestmark = pytest.mark.on_one_database
+
 SPECIAL = ["a-b", "a b", "a.b", "a@b", "x$y", ".hidden", "50%", "%2e%2e", "a:b", "'q'", '"', "`", "a=b", "a..b"]
 HOSTILE = [
     "..",

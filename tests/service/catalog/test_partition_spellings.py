@@ -38,6 +38,8 @@ from metastore.service.transactions import locks, write_ids
 from tests.support.catalog import add_partitions, call_of, make_table
 from tests.support.txns import begin_one
 
+pytestmark = pytest.mark.on_one_database
+
 STORED = "at=10%3A00/dt=x"
 SPELLINGS = [STORED, "AT=10:00/Dt=x", "dt=x/at=10%3a00", "At=%310:00/DT=x"]
 OTHER = "at=10%3A01/dt=X"

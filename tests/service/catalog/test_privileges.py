@@ -25,6 +25,8 @@ from metastore.service.catalog.tables.create_table import create_table
 from metastore.service.catalog.tables.tables import drop_table, get_table
 from tests.support.catalog import add_partitions, make_database, make_table
 
+pytestmark = pytest.mark.on_one_database
+
 USER, GROUP, ROLE = PrincipalType.USER, PrincipalType.GROUP, PrincipalType.ROLE
 GLOBAL, DATABASE, TABLE = HiveObjectType.GLOBAL, HiveObjectType.DATABASE, HiveObjectType.TABLE
 PARTITION, COLUMN = HiveObjectType.PARTITION, HiveObjectType.COLUMN

@@ -22,6 +22,8 @@ from metastore.service.catalog.tables.alter_table import alter_table
 from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 from tests.support.shared_directories import KEYS, SPELLINGS, add_at, path_of, place, put, table_at
 
+pytestmark = pytest.mark.on_one_database
+
 TWO_KEYS = [("aa", "int"), ("bb", "int")]
 
 

@@ -40,6 +40,8 @@ from tests.support.column_statistics import column, numbers, of, texts
 from tests.support.event_log import events, message
 from tests.support.replies import in_structs
 
+pytestmark = pytest.mark.on_one_database
+
 COLUMNS = [("a", "int"), ("b", "string"), ("z", "timestamp"), ("d", "date")]
 RELEASES: dict[str, list[tuple[str, tuple[object, ...]]]] = {
     "2.3": [("get_table", ("db", "t"))],

@@ -19,6 +19,8 @@ from metastore.service.catalog.tables.tables import get_table, truncate_table
 from tests.support.catalog import add_partitions, make_table
 from tests.support.column_statistics import numbers, of, with_statistics
 
+pytestmark = pytest.mark.on_one_database
+
 GATHERED = {"DO_NOT_UPDATE_STATS": "true"}
 EXACT = '{"BASIC_STATS":"true"}'
 

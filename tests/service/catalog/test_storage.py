@@ -25,6 +25,8 @@ from metastore.service.operations import notifications
 from metastore.warehouse import reach
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
 
+pytestmark = pytest.mark.on_one_database
+
 EXTERNAL = {"EXTERNAL": "TRUE"}
 KEYS = [("k", "string")]
 REFUSING = {

@@ -23,6 +23,8 @@ from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.create_table import create_table
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
 
+pytestmark = pytest.mark.on_one_database
+
 
 def path_of(location: str) -> str:
     return location.removeprefix("file:")

@@ -13,6 +13,8 @@ from metastore.service.catalog import types
 from metastore.service.catalog.partitions import partition_marks
 from tests.support.catalog import MetastoreMaker, make_table
 
+pytestmark = pytest.mark.on_one_database
+
 NAME = TableName("hive", "default", "t")
 DONE = PartitionEventType.LOAD_DONE
 

@@ -33,6 +33,8 @@ from metastore.warehouse import Warehouse
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
 from tests.support.shared_directories import table_at
 
+pytestmark = pytest.mark.on_one_database
+
 KEYS = [("k", "string")]
 
 

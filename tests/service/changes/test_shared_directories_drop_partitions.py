@@ -26,6 +26,8 @@ from tests.support.catalog import (
 )
 from tests.support.shared_directories import DROPS, EXTERNAL, KEYS, SPELLINGS, add_at, dropped_or_refused, path_of, place, put, table_at
 
+pytestmark = pytest.mark.on_one_database
+
 
 @pytest.mark.parametrize("drop", DROPS)
 def test_a_partition_at_the_table_directory_takes_nothing_of_the_others(call: Call, drop: str) -> None:

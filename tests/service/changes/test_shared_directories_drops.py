@@ -20,6 +20,8 @@ from metastore.service.catalog.tables.alter_table import alter_table
 from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
 from tests.support.shared_directories import EXTERNAL, KEYS, SPELLINGS, add_at, dropped_or_refused, path_of, place, put, table_at
 
+pytestmark = pytest.mark.on_one_database
+
 
 @pytest.mark.parametrize("spell", SPELLINGS)
 def test_of_two_tables_at_one_place_the_data_goes_with_the_last(call: Call, tmp_path: Path, spell: Callable[[str], str]) -> None:

@@ -21,6 +21,8 @@ from tests.support.catalog import (
 )
 from tests.support.shared_directories import EXTERNAL, KEYS, add_at, path_of, place, put, table_at
 
+pytestmark = pytest.mark.on_one_database
+
 
 @pytest.mark.parametrize("where", ["at", "inside"])
 def test_a_rename_does_not_move_what_others_have(call: Call, where: str) -> None:

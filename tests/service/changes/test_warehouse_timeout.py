@@ -21,6 +21,8 @@ from metastore.service.catalog.tables.tables import drop_table, find_table, get_
 from tests.support.catalog import MetastoreMaker, call_of, make_table
 from tests.support.stalling import Stalling, stalling
 
+pytestmark = pytest.mark.on_one_database
+
 KEYS = [("k", "string")]
 PURGED = {"EXTERNAL": "TRUE", "external.table.purge": "TRUE"}
 THERE, MANAGED = TableName("hive", "default", "there"), TableName("hive", "default", "managed")

@@ -20,6 +20,8 @@ from metastore.service.operations import notifications
 from tests.support.catalog import MetastoreMaker, call_of, make_table
 from tests.support.statement_counts import StatementCounts
 
+pytestmark = pytest.mark.on_one_database
+
 
 def connector(name: str | None = "pg", **fields: Any) -> DataConnector:
     values: dict[str, Any] = {"type": "postgres", "url": "jdbc:postgresql://h/d", "parameters": {"hive.sql.dbcp.username": "u"}}

@@ -25,6 +25,8 @@ from metastore.store.schema.indexes import indexes as rows
 from tests.support.catalog import make_database, make_table
 from tests.support.statement_counts import StatementCounts
 
+pytestmark = pytest.mark.on_one_database
+
 NAME = TableName("hive", "default", "t")
 
 

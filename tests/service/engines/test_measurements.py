@@ -16,6 +16,8 @@ from metastore.service.engines import replication_metrics, runtime_statistics
 from tests.support.catalog import MetastoreMaker
 from tests.support.statement_counts import StatementCounts
 
+pytestmark = pytest.mark.on_one_database
+
 NOON = 1_795_694_400
 Clock = Callable[[int], None]
 

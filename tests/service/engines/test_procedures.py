@@ -19,6 +19,8 @@ from metastore.store.schema import engines as schema_engine
 from tests.support.catalog import make_database
 from tests.support.statement_counts import StatementCounts
 
+pytestmark = pytest.mark.on_one_database
+
 Kind = procedures.Kind
 KINDS: list[Kind] = [StoredProcedure, Package]
 

@@ -12,6 +12,8 @@ from metastore.service.call.context import Call
 from metastore.service.engines import properties
 from tests.support.statement_counts import StatementCounts
 
+pytestmark = pytest.mark.on_one_database
+
 
 def put(call: Call, **values: str) -> None:
     """Set properties; two underscores stand for a dot."""

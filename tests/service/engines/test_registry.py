@@ -29,6 +29,8 @@ from tests.support.catalog import call_of, make_database
 from tests.support.recording import Before, Remembering, Within, listening
 from tests.support.statement_counts import StatementCounts
 
+pytestmark = pytest.mark.on_one_database
+
 
 def schema(name: str | None, database: str | None = "default", **fields: object) -> ISchema:
     values: dict[str, object] = {

@@ -16,6 +16,8 @@ from metastore.service.engines.resource_plans import ENABLED, get_resource_plan
 from tests.support.plans import alter, create, link, pool, trigger
 from tests.support.statement_counts import StatementCounts
 
+pytestmark = pytest.mark.on_one_database
+
 Refusals = list[tuple[type[MetastoreError], str, Callable[[], None]]]
 
 

@@ -26,6 +26,8 @@ from tests.support.catalog import MetastoreMaker, call_of
 from tests.support.plans import alter, create, pool, states, trigger
 from tests.support.statement_counts import StatementCounts
 
+pytestmark = pytest.mark.on_one_database
+
 
 def test_a_new_plan_is_disabled_and_has_a_pool_for_all_queries(call: Call) -> None:
     create(call, " Plan_1 ")

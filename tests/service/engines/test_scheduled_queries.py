@@ -26,6 +26,8 @@ from metastore.store.schema.engines import scheduled_executions
 from tests.support.catalog import MetastoreMaker, call_of
 from tests.support.statement_counts import StatementCounts
 
+pytestmark = pytest.mark.on_one_database
+
 CREATE, ALTER, DROP = (getattr(ScheduledQueryMaintenanceRequestType, name) for name in ("CREATE", "ALTER", "DROP"))
 NOON = 1_795_694_400
 """2026-11-26 at 12:00 UTC."""

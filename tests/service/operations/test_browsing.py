@@ -16,6 +16,8 @@ from metastore.service.operations.browsing import Page
 from metastore.service.transactions.transactions import abort_transaction, open_transactions
 from tests.support.catalog import add_partitions, make_database, make_table
 
+pytestmark = pytest.mark.on_one_database
+
 FROM_THE_END = 2**62
 
 

@@ -17,6 +17,8 @@ from metastore.service.operations import notifications
 from tests.support.catalog import make_table
 from tests.support.event_log import events, fire, message, newest, partitioned, written
 
+pytestmark = pytest.mark.on_one_database
+
 
 def test_the_reply_to_a_client_that_wrote_names_the_events(call: Call) -> None:
     name = partitioned(call, "1", "2")

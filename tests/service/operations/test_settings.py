@@ -15,6 +15,8 @@ from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.operations.server import get_config_value, get_meta_conf, set_meta_conf
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
 
+pytestmark = pytest.mark.on_one_database
+
 NAME = TableName("hive", "default", "t")
 
 

@@ -23,6 +23,8 @@ from metastore.store.transactions.transactions import RANGES
 from tests.support.catalog import MetastoreMaker, make_table
 from tests.support.txns import INSERT, abort, allocate, begin, begin_one, commit, count, rows, write
 
+pytestmark = pytest.mark.on_one_database
+
 ALLOCATED = (schema.write_ids, schema.write_id_ranges)
 Wanted = list[tuple[str, dict[str, object]]]
 

@@ -31,6 +31,8 @@ from metastore.wire.messages.protocol import Dialect, write_message
 from metastore.wire.sockets.settings import WireSettings
 from tests.support.catalog import add_partitions, call_of, make_table
 
+pytestmark = pytest.mark.on_one_database
+
 COUNT = 37
 T = TableName("hive", "default", "t")
 

@@ -1,0 +1,28 @@
+"""Run a test that is about a rule on one database, and a share of such tests on all.
+
+A test with the marker `on_one_database` reaches SQL only through functions that other tests run on every database. It runs on one of them,
+which follows from its name: over the tests of a module all databases have their turn. One in eight runs on all. `--on-all-databases` runs
+each on all.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import pytest
+
+SHARE = 8
+"""One in so many runs on all databases."""
+
+
+def left_out(items: list[pytest.Item], kinds: list[str]) -> list[pytest.Item]:
+    """Return the items that run on another database alone."""
+    return [item for item in items if item.get_closest_marker("on_one_database") and not _is_kept(item, kinds)]
+
+
+def _is_kept(item: pytest.Item, kinds: list[str]) -> bool:
+    kind = getattr(item, "callspec").params.get("database_kind") if hasattr(item, "callspec") else None  # noqa: B009  # items have none by type
+    if kind not in kinds:
+        return True
+    number = crc32(item.nodeid.replace(kind, "").encode())
+    return number % SHARE == 0 or kinds[number // SHARE % len(kinds)] == kind
