@@ -14,7 +14,7 @@ from metastore.config import Config
 from metastore.listeners.contract import EndFunctionListener
 from metastore.listeners.events import FunctionEnd
 from metastore.listeners.registry import Listeners
-from metastore.methods.forms.entry import Handler
+from metastore.methods.forms.rules import Handler
 from metastore.methods.operations import fb303
 from metastore.service.call.context import Call, Metastore
 from metastore.store.core.database import Database

@@ -58,7 +58,7 @@ def just_before_its_commit(monkeypatch: pytest.MonkeyPatch, call: Call, end: Cal
             if not begun and current_thread() is own:
                 database.driver.sync(cursor)
                 begun.append(pool.submit(other))
-                while not waited_for(database, Session(database, cursor)):
+                while not waited_for(Session(database, cursor)):
                     assert not begun[0].done(), "it did not wait"
             real(database, cursor)
 
