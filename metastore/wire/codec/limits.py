@@ -35,7 +35,9 @@ def memory_of(cls: type) -> int:
 
 
 SHARED_FIELDS = frozenset({("ColumnStatistics", "statsObj")})
-"""Fields whose value may be one object in all structs of a message that have equal ones: never change it in place."""
+"""Fields whose value may be one object in all structs of a message that have equal ones: never change it in place. The pure
+codec makes each its own.
+"""
 SHARED_PARTS = frozenset({("Partition", "sd")})
 """Fields whose struct may share its containers and structs so. The struct itself and the numbers and texts in it are its own."""
 

@@ -73,13 +73,18 @@ class Source:
     def peek(self, size: int) -> bytes:
         """Return the next `size` bytes, which stay; raises EndOfStream, TooLarge."""
         if self.at + size > self.safe:
-            self._wait(size)
+            self.wait(size)
         return self.data[self.at : self.at + size]
 
-    def _wait(self, size: int) -> None:
-        """Have `size` bytes here."""
+    def wait(self, size: int) -> None:
+        """Have the next `size` bytes here. Raises as `peek`."""
         if size > self.room:
             raise TooLarge(self._limit)
+        if not self.data and size <= self._max_kept:  # most messages come in one piece
+            self.data = self._feed.some(CHUNK)
+            self.safe = min(len(self.data), self._limit, self._max_kept)
+            if size <= self.safe:
+                return
         kept = self._gone + self.at if self._keeps else 0
         if kept + size > self._max_kept:
             raise TooMuchMemory(self._max_kept)
@@ -105,6 +110,11 @@ class Source:
             part = min(size, CHUNK)
             self.read(part)
             size -= part
+
+    def again(self) -> Source:
+        """Return the bytes of the message from its beginning on, if they are kept."""
+        self._feed.unread(self.finish())
+        return Source(self._feed, self._limit, self._max_kept, keeps=self._keeps)
 
     def finish(self) -> bytes:
         """Give what was read beyond the message back to the feed and return the message's bytes, those that are kept."""

@@ -1,20 +1,25 @@
 """Check and decode messages of the binary protocol in Python, as fast as it can: what lies whole in the bytes here is read at once.
 
+Most structs are walked over and decoded by thriftpy2 (see `pure_walk`). Those that are short, or unusual, or may share parts are read here.
 The rules are those of `pure.BinaryDecoder`, which reads whatever is rare: the end of what is here, unknown fields, bytes that are no UTF-8.
-Parts that a message repeats are decoded once, in the places that `limits` names.
+The parts that partitions of a message repeat are decoded once, in the places that `limits` names.
 """
 
 from __future__ import annotations
 
 import struct
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from thriftpy2.thrift import TPayload, TType
 
-from metastore.wire.codec.limits import SHARED_FIELDS, SHARED_PARTS, TEXT_MEMORY, TooMuchMemory, depth_error, memory_of
-from metastore.wire.codec.pure import BinaryDecoder
+from metastore.binary import from_bytes, joined_from_bytes
+from metastore.wire.codec.limits import SHARED_PARTS, TEXT_MEMORY, TooMuchMemory, depth_error, memory_of
+from metastore.wire.codec.pure import BinaryDecoder, Header
+from metastore.wire.codec.pure_walk import CONTAINERS, MEMORY_PER_BYTE, Elements, Walk, elements_of, parts_of
+from metastore.wire.sockets.transport import CHUNK, Choose
 
 TEXT, INTEGER, NUMBER, STRUCT, NESTED = range(5)
 HEADER, FIXED, COUNTED = 3, 11, 7
@@ -25,9 +30,13 @@ _NUMBERS = {
         TType.BOOL: ">?", TType.BYTE: ">b", TType.I16: ">h", TType.I32: ">i", TType.I64: ">q", TType.DOUBLE: ">d",
     }.items()
 }  # fmt: skip
+FEW_BYTES, FEW_STRUCTS = 80, 4
+"""Bytes of a message's struct, and elements of a list, from which on a walk and thriftpy2 take less time than reading here."""
 _begin = struct.Struct(">3si").unpack_from
 """Type and id of a field together, and its size or 32-bit number, if that is what follows."""
 _size_at = _NUMBERS[TType.I32].unpack_from
+_version_at = struct.Struct(">Ii").unpack_from
+"""Version with the type of the message, and the size of its name."""
 _list_at, _map_at = struct.Struct(">Bi").unpack_from, struct.Struct(">BBi").unpack_from
 """Types and number of elements or entries."""
 
@@ -44,6 +53,10 @@ class Plan:
         """Fields by type and id as on the wire: kind and name; of a number what unpacks it, and its bytes with the field's header; of
         a struct its plan, of what else nests a `Nested`; and the label.
         """
+        self.is_plain = False
+        """Whether its structs share no parts."""
+        self.elements: Elements | None = None
+        """What walks over many of the structs, once it was asked for."""
 
 
 class Nested(NamedTuple):
@@ -77,6 +90,7 @@ def _make(cls: type[TPayload], shares: bool, made: dict[tuple[type[TPayload], bo
     if plan is not None:
         return plan
     plan = made[cls, shares] = Plan(cls)
+    plan.is_plain = not shares and not _may_share(TType.STRUCT, cls, set())
     for number, spec in cls.thrift_spec.items():
         ttype, name, place = spec[0], spec[1], (cls.__name__, spec[1])
         key = struct.pack(">bh", TType.STRING if ttype == TType.BINARY else ttype, number)
@@ -88,7 +102,7 @@ def _make(cls: type[TPayload], shares: bool, made: dict[tuple[type[TPayload], bo
         else:
             declared: Any = spec[2] if len(spec) > 3 else None
             inner = _make(declared, place in SHARED_PARTS, made) if ttype == TType.STRUCT else None
-            is_shared = place in SHARED_FIELDS or (shares and ttype != TType.BINARY)
+            is_shared = shares and ttype != TType.BINARY
             if inner is not None and not is_shared:
                 plan.fields[key] = STRUCT, name, inner, label
             else:
@@ -96,14 +110,87 @@ def _make(cls: type[TPayload], shares: bool, made: dict[tuple[type[TPayload], bo
     return plan
 
 
+def _may_share(ttype: int, spec: Any, above: set[type[TPayload]]) -> bool:
+    """Return whether parts of a value of a type may be one object in several structs. `above` are the classes that were looked at."""
+    if ttype in CONTAINERS:
+        return any(_may_share(*part, above) for part in parts_of(ttype, spec))
+    if ttype != TType.STRUCT or spec in above:
+        return False
+    above.add(spec)
+    return any(
+        (spec.__name__, field[1]) in SHARED_PARTS or _may_share(field[0], field[2] if len(field) > 3 else None, above)
+        for field in spec.thrift_spec.values()
+    )
+
+
 class FastBinaryDecoder(BinaryDecoder):
     """One message. Its attributes say what was read, as far as the reading came."""
 
     _seen: dict[str, tuple[bytes, int, Any]] | None = None
     """The last value of a field that may be shared: its bytes, how deep it may nest, its value."""
+    _walks = sys.implementation.name == "cpython"
+    """Whether structs may be walked over: elsewhere thriftpy2 has no compiled part to decode them."""
+    _is_most = False
+    """Whether the memory is the most that there can be, since structs were walked over; else it is what was counted."""
+
+    def read(self, choose: Choose) -> Any:
+        """Return the struct of the message as `Decoder.read` does.
+
+        A walk knows only the most memory that there can be: where that is too much, the message is read once more, and each value counted.
+        """
+        try:
+            return super().read(choose)
+        except TooMuchMemory:
+            if not self._is_most or self._memory <= self._max_memory:
+                raise
+        self.source = self.source.again()
+        self._walks = self._is_most = False
+        self._memory, self._seen, self.invalid_text = 0, None, None
+        return super().read(choose)
+
+    def _message(self) -> Header:
+        source = self.source
+        if source.at + 4 > source.safe:
+            source.wait(4)
+        at, left = source.at, source.safe - source.at - 12
+        if left > 0:
+            version, size = _version_at(source.data, at)
+            if version >> 16 == 0x8001 and 0 <= size <= left:
+                end = at + 8 + size
+                source.at = end + 4
+                return source.data[at + 8 : end].decode(errors="replace"), version & 0xFF, _size_at(source.data, end)[0]
+        return super()._message()
 
     def _new(self, cls: type[TPayload], depth: int) -> Any:
-        return self._planned(plan_of(cls), depth)
+        plan, source = plan_of(cls), self.source
+        if source.safe - source.at >= FEW_BYTES and source.safe < CHUNK:  # of more, not all may be here
+            found = self._walked(plan, 1, depth)
+            if found:
+                return found[0]
+        return self._planned(plan, depth)
+
+    def _walked(self, plan: Plan, size: int, depth: int) -> list[Any]:
+        """Return the structs that come next as thriftpy2 decodes them, as many of so many as it may; none where parts may be shared."""
+        source = self.source
+        data, begin = source.data, source.at
+        if not plan.is_plain or not self._walks or source.safe < len(data):
+            return []
+        walk = Walk(data, self._max_container_size)
+        if plan.elements is None:
+            plan.elements = elements_of(TType.LIST, (TType.STRUCT, plan.cls))
+        count, end = plan.elements(walk, begin, depth, size)
+        if count == 0:
+            return []
+        self._is_most = True
+        self._take(walk.memory + MEMORY_PER_BYTE * (end - begin))
+        raw = data[begin:end]
+        try:
+            found = [from_bytes(plan.cls, raw, strict=True)] if count == 1 else joined_from_bytes(plan.cls, count, raw, strict=True)
+        except (UnicodeDecodeError, TypeError):  # a text that is not UTF-8; a map with lists for keys
+            self._walks = False  # as it might be walked over again for each struct before it
+            return []
+        source.at = end
+        return found
 
     def _planned(self, plan: Plan, depth: int) -> Any:  # noqa: C901  # calls would take most of the time
         """Read a struct by its plan."""
@@ -211,12 +298,21 @@ class FastBinaryDecoder(BinaryDecoder):
         etype, espec = spec if isinstance(spec, tuple) else (spec, None)
         size = self._list_of(etype, depth)
         if etype == TType.STRUCT:
-            plan = plan_of(espec)
-            return [self._planned(plan, depth) for _ in range(size)]
+            return self._structs(plan_of(espec), size, depth)
         if etype == TType.STRING:
             text = self._text
             return [text() for _ in range(size)]
         return [self._value(etype, espec, depth) for _ in range(size)]
+
+    def _structs(self, plan: Plan, size: int, depth: int) -> list[Any]:
+        """Return so many structs: one that can not be walked over is read here, and the walk goes on behind it."""
+        found: list[Any] = []
+        while len(found) < size:
+            if size - len(found) >= FEW_STRUCTS:
+                found += self._walked(plan, size - len(found), depth)
+            if len(found) < size:
+                found.append(self._planned(plan, depth))
+        return found
 
     def _list_header(self) -> tuple[int, int]:
         source = self.source

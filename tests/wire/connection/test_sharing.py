@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ from metastore.idl import (
     Table,
     service,
 )
+from metastore.wire import codec
 from metastore.wire.messages.protocol import Dialect, Message, read_message, write_message
 from metastore.wire.sockets.settings import WireSettings
 from metastore.wire.sockets.transport import Feed
@@ -136,6 +138,7 @@ def statistics(number: int, value: int) -> ColumnStatistics:
     return ColumnStatistics(statsDesc=description, statsObj=[ColumnStatisticsObj("a", "bigint", data)], engine="hive")
 
 
+@pytest.mark.skipif(codec.IMPLEMENTATION == "pure", reason="the pure codec shares parts of partitions alone")
 def test_equal_statistics_of_partitions_are_one_object() -> None:
     sent = [statistics(0, 1), statistics(1, 1), statistics(2, 2)]
     found = received("set_aggr_stats_for", 100_000, request=SetPartitionsStatsRequest(colStats=sent)).request.colStats

@@ -104,7 +104,7 @@ def test_all_read_or_refuse_the_same_of_many_broken_messages(count: int) -> None
 
 
 @pytest.mark.parametrize("piece", [1, 50, 100_000])
-@pytest.mark.parametrize("decoder", [codec.DECODERS["binary"], pure.BinaryDecoder])
+@pytest.mark.parametrize("decoder", [codec.DECODERS["binary"], pure_binary.FastBinaryDecoder, pure.BinaryDecoder])
 def test_a_message_that_is_cut_or_too_long_is_refused(decoder: Any, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(1)
     data, body = max((random_message(random) for _ in range(100)), key=lambda found: min(len(found[0]), 5_000))
