@@ -61,6 +61,8 @@ def as_structs(ttype: int, spec: Any, value: Any) -> Any:
         if not isinstance(spec, tuple):
             return value
         kind, inner = spec
+        if kind == TType.STRUCT and not _nested(inner) and set(map(type, value)) <= {inner}:
+            return value
         elements = [_struct(inner, each) for each in value] if kind == TType.STRUCT else [as_structs(kind, inner, each) for each in value]
         return value if all(map(is_, elements, value)) else elements
     return value
