@@ -299,9 +299,6 @@ class FastBinaryDecoder(BinaryDecoder):
         size = self._list_of(etype, depth)
         if etype == TType.STRUCT:
             return self._structs(plan_of(espec), size, depth)
-        if etype == TType.STRING:
-            text = self._text
-            return [text() for _ in range(size)]
         return [self._value(etype, espec, depth) for _ in range(size)]
 
     def _structs(self, plan: Plan, size: int, depth: int) -> list[Any]:
@@ -329,17 +326,6 @@ class FastBinaryDecoder(BinaryDecoder):
             return super()._map_header()
         source.at = at + 6
         return _map_at(source.data, at)
-
-    def _check_size(self, size: int) -> None:
-        source = self.source
-        if not 0 <= size <= source.safe - source.at or size > self._max_container_size:
-            super()._check_size(size)
-
-    def _map(self, spec: Any, depth: int) -> dict[Any, Any]:
-        if spec[0] != TType.STRING or spec[1] != TType.STRING:
-            return super()._map(spec, depth)
-        text = self._text
-        return {text(): text() for _ in range(self._map_of(TType.STRING, TType.STRING, depth))}
 
     def _text(self) -> str:
         source = self.source

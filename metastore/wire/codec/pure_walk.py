@@ -87,7 +87,7 @@ def _flat(ttype: int, spec: Any, levels: int) -> tuple[bytes, int] | None:
     if ttype != TType.STRUCT or levels == 0 or not all(_flat(*inner, levels - 1) for _, *inner in _fields(spec)):
         return None
     pattern, memory = _run(spec, levels)
-    return pattern + b"\\0", memory_of(spec) + memory
+    return pattern + b"\0", memory_of(spec) + memory
 
 
 def _run(cls: type[TPayload], levels: int) -> tuple[bytes, int]:
