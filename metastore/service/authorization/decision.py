@@ -96,6 +96,17 @@ class _Missing(NamedTuple):
     name: str
 
 
+class _Hidden(NamedTuple):
+    """The names that the caller must not know: of the database, of the object."""
+
+    database: bool
+    name: bool
+
+
+_Objection = _Refused | _Missing | _Hidden
+"""The reason why a want is not simply granted."""
+
+
 class Decision:
     """The rights of one call, and how much of its reply may be shown."""
 
@@ -167,12 +178,12 @@ class Decision:
             f"{self._operation} [{', '.join(texts)}]"
         )
 
-    def _one(self, want: Want, known: dict[tuple[str | None, ...], Facts | None]) -> _Refused | _Missing | tuple[bool, bool] | None:
+    def _one(self, want: Want, known: dict[tuple[str | None, ...], Facts | None]) -> _Objection | None:
         """Return what is wrong with a want: the refusal, what is missing, or which names are to be hidden; None if nothing is."""
         if want.privileges == (SEE,) and want.otherwise is None:
             # What is missing is answered about as what is hidden, so it needs no look.
             if want.kind == DATABASE and self._authorizer.knows_databases:
-                return None if self.allowed([Access(SEE, DATABASE, want.catalog, want.database)])[0] else (True, False)
+                return None if self.allowed([Access(SEE, DATABASE, want.catalog, want.database)])[0] else _Hidden(database=True, name=False)
             if want.kind == TABLE and self.sees_all_tables(want.catalog or "", want.database or ""):
                 return None
         if want.kind in (TABLE, DATABASE):
@@ -191,11 +202,11 @@ class Decision:
         *allowed, sees = self.allowed([*asked, Access(SEE, want.kind, want.catalog, want.database, want.name)])
         if not any(allowed):
             if want.kind == CATALOG and want.hide is not _nothing and not sees:
-                return (False, True)
+                return _Hidden(database=False, name=True)
             return _Refused(want.privileges[0], want.kind, want.name or want.catalog or "server")
         return self._locations(want, None)
 
-    def _table(self, want: Want, facts: Facts | None) -> _Refused | _Missing | tuple[bool, bool] | None:
+    def _table(self, want: Want, facts: Facts | None) -> _Objection | None:
         where = (want.catalog, want.database)
         database = Access(SEE, DATABASE, *where, owner=facts and facts.owner)
         table = facts and facts.table
@@ -204,7 +215,7 @@ class Decision:
                 return _Missing(f"{want.catalog}.{want.database}.{want.name}")
             if want.otherwise is not None:
                 return self._otherwise(want, facts)
-            return None if facts is None or self.allowed([database])[0] else (True, True)
+            return None if facts is None or self.allowed([database])[0] else _Hidden(database=True, name=True)
         what = Access(SEE, TABLE, *where, want.name, owner=table.owner, key=table.key)
         asked = [what._replace(privilege=each, grant=want.grant) for each in want.privileges]
         *allowed, sees, sees_database = self.allowed([*asked, what, database])
@@ -213,7 +224,11 @@ class Decision:
                 return refused
             if sees or want.otherwise is not None:
                 return _Refused(want.privileges[0], TABLE, want.label or f"{want.database}.{want.name}")
-            return _Missing(f"{want.catalog}.{want.database}.{want.name}") if want.has_to_be else (not sees_database, True)
+            return (
+                _Missing(f"{want.catalog}.{want.database}.{want.name}")
+                if want.has_to_be
+                else _Hidden(database=not sees_database, name=True)
+            )
         if _changes_owner(want, table.owner) and not self.allowed([what._replace(privilege=OWN)])[0]:
             return _Refused(OWN, TABLE, f"{want.database}.{want.name}")
         return self._locations(want, facts)
@@ -224,7 +239,7 @@ class Decision:
         asked = Access(privilege, DATABASE, want.catalog, want.database, want.name, owner=facts and facts.owner)
         return None if self.allowed([asked])[0] else _Refused(privilege, DATABASE, want.label or want.database or "")
 
-    def _database(self, want: Want, facts: Facts | None) -> _Refused | tuple[bool, bool] | None:
+    def _database(self, want: Want, facts: Facts | None) -> _Objection | None:
         if facts is None:
             if want.otherwise is None or self.allowed([Access(want.otherwise, CATALOG, want.catalog)])[0]:
                 return None
@@ -233,12 +248,16 @@ class Decision:
         asked = [what._replace(privilege=each, name=want.name, grant=want.grant) for each in want.privileges]
         *allowed, sees = self.allowed([*asked, what])
         if not any(allowed):
-            return _Refused(want.privileges[0], DATABASE, want.database or "") if sees or want.otherwise is not None else (True, False)
+            return (
+                _Refused(want.privileges[0], DATABASE, want.database or "")
+                if sees or want.otherwise is not None
+                else _Hidden(database=True, name=False)
+            )
         if _changes_owner(want, facts.owner) and not self.allowed([what._replace(privilege=OWN)])[0]:
             return _Refused(OWN, DATABASE, want.database or "")
         return self._locations(want, facts)
 
-    def _function(self, want: Want) -> _Refused | tuple[bool, bool] | None:
+    def _function(self, want: Want) -> _Objection | None:
         where = (want.catalog or "", want.database or "", want.name or "")
         is_there, owner = self.call.database.read(lambda session: authorization.function_owner(session, *where))
         what = Access(SEE, FUNCTION, *where, owner=owner)
@@ -248,7 +267,7 @@ class Decision:
         if not is_there or not any(allowed):
             if is_there and sees:
                 return _Refused(want.privileges[0], FUNCTION, f"{want.database}.{want.name}")
-            return None if sees_database and not is_there else (not sees_database, True)
+            return None if sees_database and not is_there else _Hidden(database=not sees_database, name=True)
         if _changes_owner(want, owner) and not self.allowed([what._replace(privilege=OWN)])[0]:
             return _Refused(OWN, FUNCTION, f"{want.database}.{want.name}")
         return None

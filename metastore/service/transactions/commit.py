@@ -44,25 +44,35 @@ KEY_PREFIX = "_meta"
 def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
     """Commit a transaction; one that is committed already stays so. NoSuchTransaction; TransactionAborted, also for a lost conflict."""
     key, listeners = request.txnid, call.listeners
-    done = fast_paths.try_commit(call, request) or call.database.write(lambda session: _commit(call, session, request))
+    done = _Outcome(fast_paths.try_commit(call, request))
+    if done.committed is None:
+        done = call.database.write(lambda session: _commit(call, session, request))
     fast_paths.ended(call, key)
-    if isinstance(done, TransactionAborted):
+    if done.lost:
         if listeners.post:
             listeners.after(AbortTransactions(client=call.info, transactions=[key]), None)
-        raise done
-    if done is not None and listeners.post:
-        listeners.after(CommitTransaction(client=call.info, transaction=done.id, type=done.type), None)
+        raise TransactionAborted(done.lost)
+    if done.committed is not None and listeners.post:
+        listeners.after(CommitTransaction(client=call.info, transaction=done.committed.id, type=done.committed.type), None)
 
 
-def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | TransactionAborted | None:
-    """Commit a transaction on the portable way, or abort it and return why; None for one that is committed already."""
+class _Outcome(NamedTuple):
+    """The end of a commit: neither for a transaction that was committed before."""
+
+    committed: Ended | None = None
+    lost: str = ""
+    """The reason for which the transaction is aborted instead."""
+
+
+def _commit(call: Call, session: Session, request: CommitTxnRequest) -> _Outcome:
+    """Commit a transaction on the portable way, or abort it."""
     if request.replLastIdInfo is not None:
         replication.note_last_id(call, session, request.replLastIdInfo)
     parameters = _locked_parameters(session, request) if request.keyValue is not None else None
     replayed = is_replayed(request.replPolicy, request.txn_type)
     key = _replaying(session, request) if replayed else request.txnid
     if key is None:
-        return None
+        return _Outcome()
     locked = transactions.lock(session, key)
     turn = None if replayed else _early_turn(call, session, request)
     intents = _intents(components.of(session, key) if turn is None else turn.intents.rows)
@@ -70,13 +80,13 @@ def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | 
     if found is None or found.state == ABORTED:
         raise ended_error(key, found, session)
     if found.state == COMMITTED:
-        return None
+        return _Outcome()
     commit_id = None
     if not replayed and found.type not in WITHOUT_CONFLICTS and _row_changes(intents):
         commit_id, intents, lost = _judged(session, request, intents, turn)
-        if lost is not None:
+        if lost:
             abort(call, session, [found])
-            return lost
+            return _Outcome(lost=lost)
     _write_commit(session, found, {each.operation for each in intents}, commit_id)
     if replayed:
         _write_replayed(call, session, found, request)
@@ -84,7 +94,7 @@ def _commit(call: Call, session: Session, request: CommitTxnRequest) -> Ended | 
         call.listeners.within(_events(call, session, found), session)
     if parameters is not None and request.keyValue is not None:
         tables.set_parameters(session, request.keyValue.tableId, parameters)
-    return Ended(found.id, found.type)
+    return _Outcome(Ended(found.id, found.type))
 
 
 def _replaying(session: Session, request: CommitTxnRequest) -> int | None:
@@ -100,14 +110,14 @@ def _early_turn(call: Call, session: Session, request: CommitTxnRequest) -> _Tur
 
 def _judged(
     session: Session, request: CommitTxnRequest, intents: Sequence[Intent], turn: _Turn | None
-) -> tuple[int, Sequence[Intent], TransactionAborted | None]:
-    """Wait for the turn in the tables that a transaction changes; return its commit id, what it writes, and why it loses, if it does."""
+) -> tuple[int, Sequence[Intent], str]:
+    """Wait for the turn in the tables that a transaction changes; return its commit id, what it writes, and why it loses, or ""."""
     commit_id, intents, committed = _turn(session, request.txnid, intents, turn, checks_conflicts=not request.exclWriteEnabled)
     lost = conflict(request.txnid, intents, committed)
     if lost is not None:
-        return commit_id, intents, TransactionAborted(conflict_text(request.txnid, commit_id, *lost))
+        return commit_id, intents, conflict_text(request.txnid, commit_id, *lost)
     write_ids.note_changes(session, {TableKey.of(each) for each in _row_changes(intents) if each.partition is None}, commit_id)
-    return commit_id, intents, None
+    return commit_id, intents, ""
 
 
 def _write_commit(session: Session, found: StoredTransaction, operations: Collection[str], commit_id: int | None) -> None:

@@ -7,7 +7,7 @@ saves them. Sources: Hive 4's TxnHandler, EnqueueLockFunction and CheckLockFunct
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import takewhile
 from operator import attrgetter
@@ -86,18 +86,27 @@ def _wanted(call: Call, request: LockRequest) -> _Wanted:
 def _lock(call: Call, request: LockRequest, wanted: _Wanted) -> LockResponse:
     """Ask for a lock on the portable way; holders that are too late to keep it back are given up first."""
     while True:
-        answer = call.database.write(lambda session: _add(call, session, request, wanted))
-        if isinstance(answer, LockResponse):
-            return answer
-        if isinstance(answer, tuple):
-            return LockResponse(lockid=answer[0].key, state=answer[1])
-        house_keeping.give_up(call.metastore, answer)
+        asked = call.database.write(lambda session: _add(call, session, request, wanted))
+        if not asked.late:
+            key = 0 if asked.added is None else asked.added.key
+            return LockResponse(lockid=key, state=asked.state, errorMessage=asked.refusal)
+        house_keeping.give_up(call.metastore, asked.late)
 
 
-def _add(
-    call: Call, session: Session, request: LockRequest, wanted: _Wanted
-) -> tuple[Answer, int] | LockResponse | set[house_keeping.LockHolder]:
-    """Add a lock and return its key and state; or a refusal, or the holders whose heartbeat is too old and who are to be given up."""
+class _Asked(NamedTuple):
+    """The answer to a request for a lock."""
+
+    state: int
+    """Of LockState."""
+    added: Answer | None = None
+    """The answer with the lock's key; None where none was added."""
+    refusal: str | None = None
+    late: Collection[house_keeping.LockHolder] = ()
+    """Holders whose heartbeat is too old: they are to be given up, and the lock to be asked for again."""
+
+
+def _add(call: Call, session: Session, request: LockRequest, wanted: _Wanted) -> _Asked:
+    """Add a lock, unless a holder is late or the client does not want to wait."""
     now, transaction = now_ms(), wanted.transaction
     held = transactions.add_holds(session, transaction, wanted.bits, now) if transaction else None
     tables = {TableKey.of(each) for each in wanted.intents}
@@ -109,14 +118,14 @@ def _add(
     if found is not None:
         late = house_keeping.late_holders(call.config, met, now)
         if any(each.lock == found.by.lock for each in late):
-            return late
+            return _Asked(LockState.NOT_ACQUIRED, late=late)
         if request.exclusiveCTAS or (request.zeroWaitReadEnabled and found.component.type == READ):
-            return LockResponse(lockid=0, state=LockState.NOT_ACQUIRED, errorMessage=_refusal(found))
+            return _Asked(LockState.NOT_ACQUIRED, refusal=_refusal(found))
     given = numbers() if numbers is not None else {}
     intents = [each._replace(write_id=given.get(TableKey.of(each))) for each in wanted.intents]
     state = ACQUIRED if found is None else WAITING
     added = locks.insert(session, wanted.new(request, state, now), wanted.components, intents)
-    return added, LockState.ACQUIRED if found is None else LockState.WAITING
+    return _Asked(LockState.ACQUIRED if found is None else LockState.WAITING, added)
 
 
 def check_lock(call: Call, key: int) -> LockResponse:
