@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from metastore.acid.rewriting.bucket_files import DAY, GREGORIAN, hybrid_day
-from metastore.acid.values.calendars import as_read, proleptic_days
+from metastore.acid.rewriting.bucket_files import DAY, hybrid_day
+from metastore.acid.values.calendars import GREGORIAN, as_read, proleptic_days
 
 DAYS = [*range(-719_162, GREGORIAN - 10, 97), *range(GREGORIAN - 400, GREGORIAN - 10), *range(GREGORIAN, GREGORIAN + 3), 0, 20_000]
 """Without the ten that the change of calendars left out, which Hive's files do not know."""

@@ -28,7 +28,7 @@ HELD: tuple[Any, ...] = (
     1, {None: 5, "x": 6}, ([{None: "a"}, None], 7), Decimal("-12345678901234567890.1200"), AT, date(1500, 3, 1), "ab   ", "c ", b"\0",
     0.5, {date(2024, 1, 1): {None: AT, Decimal("1.50"): None}},
 )  # fmt: skip
-PLAIN = (2, {"y": None}, ([], None), None, None, None, None, None, None, None, None)
+PLAIN = (2, {"y": None}, ([], None), None, None, None, None, None, None, None, None)  # type: ignore[var-annotated]
 
 
 def test_places_are_those_of_maps_whose_keys_may_be_null() -> None:

@@ -212,7 +212,7 @@ def test_nanoseconds_before_1970_stay(tmp_path: Path) -> None:
     assert orc.ORCFile(out).nstripes > 1
     assert len(read(out)) == len(events)
     for each in (path, Path(out)):
-        with each.open("rb") as file:
+        with each.open("rb") as file:  # type: ignore[assignment]
             found = list(pyorc.Reader(file, converters={pyorc.TypeKind.TIMESTAMP: AsNumber}))
         assert [row[:5] for row in found] == [row[:5] for row in events]
         assert [row[5][:2] for row in found] == [(MOMENTS[row % 8], [MOMENTS[row % 8]]) for row in range(20_000)]

@@ -310,7 +310,7 @@ def test_locations_are_granted_listed_and_taken_back(tmp_path: Path) -> None:
     for arguments in (("bob", "/data/bob/", "--user"), ("staff", "s3a://bucket/staff", "--group")):
         assert run("locations", "grant", *arguments, *db).exit_code == 0
     assert run("locations", "list", *db).stdout == "user\tbob\tfile:///data/bob\ngroup\tstaff\ts3://bucket/staff\n"
-    for arguments, told in (
+    for arguments, told in (  # type: ignore[assignment]
         (("grant", "bob", "file:/data/bob", "--user"), "bob may use file:///data/bob already"),
         (("grant", "nobody", "/data"), "Role nobody does not exist"),
         (("grant", "bob", "data", "--user"), "'data' is no location"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -96,8 +97,8 @@ def test_a_certificate_that_ends_soon(tmp_path: Path, monkeypatch: pytest.Monkey
     status, found = examined("--set", f"tls_certificate={certificate}")
     assert (status, found["certificate"][0]) == (0, "warning")
     assert f"tls_certificate {certificate} ends at 20" in found["certificate"][1]
-    later = doctor.time.time() + timedelta(days=2).total_seconds()
-    monkeypatch.setattr(doctor.time, "time", lambda: later)
+    later = time.time() + timedelta(days=2).total_seconds()
+    monkeypatch.setattr(time, "time", lambda: later)
     status, found = examined("--set", f"tls_certificate={certificate}")
     assert (status, found["certificate"][0]) == (1, "failed")
     status, found = examined("--set", f"tls_certificate={tmp_path}/missing.pem")

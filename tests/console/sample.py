@@ -94,7 +94,7 @@ def fill(client: Client) -> None:
         for hour in range(24)
     ]
     for each in days:
-        each.sd.location = None
+        each.sd.location = None  # type: ignore[assignment]
     client.add_partitions(days)
     _statistics(client)
     key = SQLPrimaryKey(table_db="sales", table_name="customers", column_name="id", key_seq=1, pk_name="pk", enable_cstr=True)

@@ -219,7 +219,7 @@ def test_partitions_are_filtered_and_paged(console: Console) -> None:
     after = ""
     pages = 0
     while after is not None:
-        found, after = names(after=after)
+        found, after = names(after=after)  # type: ignore[assignment]
         every += found
         pages += 1
     assert (len(every), len(set(every)), every == sorted(every), pages) == (168, 168, True, 4)

@@ -57,7 +57,7 @@ def test_only_metrics_are_asked_for_that_there_are(tmp_path: Path) -> None:
 
 
 def test_panels_have_places_of_their_own() -> None:
-    seen = set()
+    seen = set[str]()
     for panel in json.loads((DEPLOY / "grafana" / "metastore.json").read_text())["panels"]:
         place = panel["gridPos"]
         cells = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}

@@ -93,7 +93,7 @@ def test_random_expressions_keep_what_hive_keeps(tmp_path: Path) -> None:
         asked.append((condition(rng), sorted(names)))
     same = 0
     answers = list(zip(asked, ask_hive(tmp_path, asked), strict=True))
-    for (text, names), answer in answers:
+    for (text, names), answer in answers:  # type: ignore[assignment]
         if answer is None:
             continue
         data, unknown, kept = answer

@@ -188,7 +188,7 @@ def read(release: str, events: list[NotificationEvent]) -> Iterator[Mapping[str,
 
     for _ in events:
         lines = [str(take(f"!{take('!H')}s"), "utf-8") for _ in range(take("!i"))]
-        yield dict(line.split("=", 1) if not line.startswith("error") else ("error", line) for line in lines)
+        yield dict(line.split("=", 1) if not line.startswith("error") else ("error", line) for line in lines)  # type: ignore[misc]
     assert len(data) == 0
 
 

@@ -244,6 +244,6 @@ def test_another_process_takes_over_when_the_leader_is_killed(database_url: str,
             leader = pid()
             assert leader is not None
             os.kill(leader, signal.SIGKILL)
-            until(lambda gone=leader: pid() not in (None, gone))
+            until(lambda gone=leader: pid() not in (None, gone))  # type: ignore[misc]
     assert pid() is None, "servers that end give their leases back"
     database.close()

@@ -167,7 +167,7 @@ def test_partitions_of_no_leading_values_are_all_where_a_client_may_ask_for_all(
 ) -> None:
     """So does Hive 4.0.1's server: with a limit it counts first, by a name that no values can make."""
     for most, found in ((-1, 2), (0, 0), (1, 1), (5, 2)):
-        for values in ([], None):
+        for values in ([], None):  # type: ignore[var-annotated]
             assert len(PS[method](client, values, most)) == found
     limited = build(Config(db=f"sqlite:///{tmp_path / 'm.db'}", data_directory=str(tmp_path / "limited"), limit_partition_request=3))
     with ServerThread(WireSettings(port=0), limited) as other, connect(other.uri, timeout=20) as careful:

@@ -33,7 +33,7 @@ def dialect(request: pytest.FixtureRequest) -> Dialect:
 def test_dynamic_partitions_of_2_3_are_understood(server: ServerThread, stub: Stub, dialect: Dialect) -> None:
     args = PARTITIONS_OF_2_3.args
     request = args.thrift_spec[1][2](txnid=4, dbname="d", tablename="t", partitionnames=["a=1"], operationType=2)
-    send_old(server, dialect, "add_dynamic_partitions", args(rqst=request))
+    send_old(server, dialect, "add_dynamic_partitions", args(rqst=request))  # type: ignore[call-arg]
     assert stub.seen[0].rqst == idl.AddDynamicPartitions(txnid=4, dbname="d", tablename="t", partitionnames=["a=1"], operationType=2)
 
 
@@ -50,7 +50,7 @@ def test_inserted_files_of_2_3_are_not_taken_for_their_checksums(server: ServerT
     data = event.thrift_spec[2][2]
     insert = data.thrift_spec[1][2](filesAdded=["f"], filesAddedChecksum=["c"])
     old = event(successful=True, data=data(insertData=insert), dbName="d")
-    send_old(server, dialect, "fire_listener_event", args(rqst=old))
+    send_old(server, dialect, "fire_listener_event", args(rqst=old))  # type: ignore[call-arg]
     request = stub.seen[0].rqst
     assert request.data.insertData == idl.InsertEventRequestData(filesAdded=["f"], filesAddedChecksum=["c"])
     assert (request.successful, request.dbName) == (True, "d")

@@ -78,12 +78,12 @@ def test_one_client_makes_a_database_a_table_and_a_partition(race: Race, tmp_pat
     warehouse = tmp_path / "warehouse"
     for number in range(rounds):
         name = f"d{number}"
-        assert race.run(lambda _, name=name: lambda client: client.create_database(Database(name=name))) == ONE_WINS
+        assert race.run(lambda _, name=name: lambda client: client.create_database(Database(name=name))) == ONE_WINS  # type: ignore[misc]
         place = warehouse / f"{name}.db"
         assert place.is_dir()
-        assert race.run(lambda _, name=name: lambda client: client.create_table(table(name, "t"))) == ONE_WINS
+        assert race.run(lambda _, name=name: lambda client: client.create_table(table(name, "t"))) == ONE_WINS  # type: ignore[misc]
         assert (place / "t").is_dir()
-        assert race.run(lambda _, name=name: lambda client: client.add_partition(partition(name, "t", "1", "1"))) == ONE_WINS
+        assert race.run(lambda _, name=name: lambda client: client.add_partition(partition(name, "t", "1", "1"))) == ONE_WINS  # type: ignore[misc]
         assert (place / "t" / "p=1" / "q=1").is_dir()
         reader = race.clients[number % CLIENTS]
         assert reader.get_database(name).locationUri == f"file:{place}"
@@ -124,7 +124,7 @@ def test_one_client_renames_a_table(race: Race, tmp_path: Path, rounds: int) -> 
         (tmp_path / "warehouse" / f"old{number}" / "data").write_text("precious")
         renamed = reader.get_table("default", f"old{number}")
         renamed.tableName = f"new{number}"
-        outcomes = race.run(lambda _, old=f"old{number}", new=renamed: lambda client: client.alter_table("default", old, new))
+        outcomes = race.run(lambda _, old=f"old{number}", new=renamed: lambda client: client.alter_table("default", old, new))  # type: ignore[misc]
         assert outcomes["ok"] == 1, outcomes
         assert all(outcome == "ok" or outcome.startswith("InvalidOperationException") for outcome in outcomes), outcomes
         assert reader.get_all_tables("default") == sorted(f"new{each}" for each in range(number + 1))

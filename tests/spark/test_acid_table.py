@@ -17,9 +17,9 @@ from metastore.client import Client
 from metastore.idl import EnvironmentContext, FieldSchema
 from metastore.spark import AcidTable, transaction
 from metastore.spark.compaction.compactor import Compactor
-from metastore.spark.table import CanNotChange
+from metastore.spark.session.catalog import WrongColumns
+from metastore.spark.transaction.spark_transaction import CanNotChange
 from metastore.spark.writing.merging import SeveralMatches
-from metastore.spark.writing.writing import WrongColumns
 from tests.support.acid_tables import TableMaker, stored_table
 
 EMP = "id int, name string, salary int"
@@ -328,7 +328,7 @@ def test_random_work_equals_a_dict(spark: SparkSession, make_table: TableMaker, 
         if action == "insert":
             new = rows(random_.randrange(1, 40))
             table.insert(spark.createDataFrame(new, schema))
-            model.update({row[0]: row for row in new})
+            model.update({row[0]: row for row in new})  # type: ignore[misc]
         elif action == "update":
             table.update(f"v = {v}", {"v": "v + 1"})
             model = {key: (key, row[1] + 1, *row[2:]) if row[1] == v else row for key, row in model.items()}
@@ -340,7 +340,7 @@ def test_random_work_equals_a_dict(spark: SparkSession, make_table: TableMaker, 
             new = old + rows(5)
             merge = table.merge(spark.createDataFrame(new, schema), "target.id = source.id")
             merge.whenMatchedDelete("target.id % 10 = 0").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
-            model.update({row[0]: row for row in new})
+            model.update({row[0]: row for row in new})  # type: ignore[misc]
             for row in old:
                 if row[0] % 10 == 0:
                     del model[row[0]]

@@ -20,7 +20,7 @@ import pytest
 from metastore.client import connect
 from metastore.idl import ShowCompactRequest
 from metastore.spark.compaction.compactor import CompactionOutcome, Compactor
-from metastore.spark.table import CanNotChange
+from metastore.spark.transaction.spark_transaction import CanNotChange
 from tests.spark import driver
 from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some, until
 from tests.support.servers import COMMAND, ROOT, free_port

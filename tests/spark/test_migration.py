@@ -185,7 +185,7 @@ def test_an_exchange_that_breaks_off_keeps_the_rows(
         patched.setattr(Client, "__getattr__", faulty)
         with pytest.raises((MetaException, CanNotConvert), match=reason):
             to_plain(spark, table.name)
-    left = {each for each in client.get_all_tables("default") if each.startswith(name)}
+    left = {each for each in client.get_all_tables("default") if each.startswith(name)}  # type: ignore[assignment]
     assert (
         left == {"not now": {name}, "may have been dropped": {name, f"{name}__plain"}, "could not be renamed": {f"{name}__plain"}}[reason]
     )

@@ -118,7 +118,7 @@ def test_two_runs_of_one_query_write_a_batch_once(spark: SparkSession, client: C
     rows = spark.createDataFrame([(1, "a")], COLUMNS)
     parameter = f"{PARAMETER}query"
     with SparkTransaction(spark, server.uri).txn as txn:
-        add_parameter(txn, *table.name.split("."), parameter)
+        add_parameter(txn, *table.name.split("."), parameter)  # type: ignore[call-arg]
     with ThreadPoolExecutor(3) as pool:
         wrote = list(pool.map(lambda _: insert_once(rows, 0, table.name, server.uri, parameter), range(3)))
     assert sorted(wrote) == [False, False, True]

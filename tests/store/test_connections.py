@@ -145,7 +145,7 @@ def test_a_table_that_another_makes_at_the_same_time_is_no_error(metastore: Meta
     database = metastore.database
     if database.driver.name != "postgresql":
         pytest.skip("a table is no type there")
-    attempts = []
+    attempts = list[Any]()
 
     def work(session: Session) -> None:
         if attempts:

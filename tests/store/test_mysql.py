@@ -151,7 +151,7 @@ def test_what_is_long_goes_one_by_one(cursor: mysql_connection.MySQLCursor) -> N
     for key in (1, 2):
         cursor.enqueue(ADD, {"a": key, "b": "x" * (most * 2 // 3)})
     cursor.execute("SELECT a, length(b) FROM waiting WHERE a > 0")
-    sizes = dict(cursor.fetchall())
+    sizes = dict(cursor.fetchall())  # type: ignore[var-annotated]
     assert sizes == dict.fromkeys((1, 2), most * 2 // 3)
 
 

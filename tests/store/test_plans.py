@@ -55,7 +55,7 @@ def plans(call: Call) -> Iterator[dict[str, list[str]]]:
     if call.database.driver.name != "sqlite":
         pytest.skip("the others plan by how many rows they believe there are")
     seen: dict[str, list[str]] = {}
-    call.database.observer = lambda text: seen.setdefault(text, [])
+    call.database.observer = lambda text: seen.setdefault(text, [])  # type: ignore[assignment]
     yield seen
     call.database.observer = None
 
@@ -142,7 +142,7 @@ def test_postgresql_compares_no_list_with_each_row(call: Call) -> None:
     if call.database.driver.name != "postgresql":
         pytest.skip("the others look for each in an index")
     seen: dict[str, list[str]] = {}
-    call.database.observer = lambda text: seen.setdefault(text, [])
+    call.database.observer = lambda text: seen.setdefault(text, [])  # type: ignore[assignment]
     for work in (work_on_partitions, work_on_tables, work_in_transactions):
         work(call)
     call.database.observer = None
@@ -183,7 +183,7 @@ def test_postgresql_looks_for_events_without_ids_in_the_index(call: Call) -> Non
         return str(session.cursor.fetchall())
 
     for statement in (log.PENDING, log.HAS_PENDING, log.LAST):
-        assert "Index Cond: (id IS NULL)" in call.database.read(lambda session, statement=statement: explain(session, statement))
+        assert "Index Cond: (id IS NULL)" in call.database.read(lambda session, statement=statement: explain(session, statement))  # type: ignore[misc]
 
 
 def test_mariadb_makes_no_table_to_read_locks(call: Call) -> None:

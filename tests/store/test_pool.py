@@ -110,7 +110,7 @@ def test_a_connection_that_can_not_be_opened_takes_no_room() -> None:
         answer = next(answers)
         if isinstance(answer, OSError):
             raise answer
-        return answer
+        return answer  # type: ignore[return-value]
 
     lent = Pool(connect, 1)
     with pytest.raises(OSError, match="refused"):

@@ -21,9 +21,8 @@ from metastore.store.core.pool import Pool
 from metastore.store.drivers.contract import Retry, UniqueViolation
 from metastore.warehouse import Warehouse, asking_first
 from metastore.work import PARTS, Work, here
-from tests.support.catalog import make_table
+from tests.support.catalog import Statements, make_table
 from tests.support.replicas import alone
-from tests.support.services import Statements
 from tests.support.stalling import stalling
 from tests.support.waiting import beside
 

@@ -29,7 +29,7 @@ def shown(call: Call, **filters: object) -> list[ShowCompactResponseElement]:
 
 
 def states(call: Call) -> dict[int, str]:
-    return {each.id: each.state for each in shown(call)}
+    return {each.id: each.state for each in shown(call)}  # type: ignore[misc]
 
 
 def take(call: Call, worker: str = "w1", pool: str | None = None) -> CompactionInfoStruct:

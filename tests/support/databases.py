@@ -52,7 +52,7 @@ def server(kind: str) -> URL:
         if started.returncode != 0:
             message = f"{variable} is not set and .ci/databases start failed: {started.stderr[-1000:]}"
             pytest.fail(message) if os.environ.get("CI") == "true" else pytest.skip(message)
-        os.environ.update(line.split("=", 1) for line in started.stdout.splitlines() if "=" in line)
+        os.environ.update(line.split("=", 1) for line in started.stdout.splitlines() if "=" in line)  # type: ignore[misc]
     return make_url(os.environ[variable])
 
 

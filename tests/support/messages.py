@@ -58,7 +58,7 @@ def random_value(random: Random, ttype: int, spec: Any, depth: int) -> Any:
 
 
 def _element(random: Random, spec: Any, depth: int) -> Any:
-    return random_value(random, *(spec if isinstance(spec, tuple) else (spec, None)), depth + 1)
+    return random_value(random, *(spec if isinstance(spec, tuple) else (spec, None)), depth + 1)  # type: ignore[call-arg]
 
 
 def encoded(name: str, kind: int, seqid: int, body: TPayload) -> bytes:

@@ -10,7 +10,7 @@ from xdist.scheduler import LoadScopeScheduling
 SPARK = "tests/spark/"
 
 
-class ByFile(LoadScopeScheduling):
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]
     """The tests of a file run in one process, in their order; files come in the order of the collection.
 
     Those on Spark run in one process all together: Spark is slow until it is warm, and takes both cores while it works.

@@ -122,7 +122,7 @@ def test_arguments_are_short_and_tell_no_secrets() -> None:
             location="s3a://key:hunter2@bucket/t", cols=[idl.FieldSchema(f"c{number}", "int", "") for number in range(1000)]
         ),
     )
-    text = shortened("create_table", signature("create_table").args(tbl=table))
+    text = shortened("create_table", signature("create_table").args(tbl=table))  # type: ignore[call-arg]
     assert "hunter2" not in text
     assert "tableName='t'" in text
     assert "... 1000 in all" in text
@@ -134,10 +134,11 @@ def test_arguments_are_short_and_tell_no_secrets() -> None:
         ("setOption", {"key": "secret", "value": "hunter2"}),
     ):
         assert "hunter2" not in shortened(method, signature(method).args(**values)), method
-    assert shortened("setMetaConf", signature("setMetaConf").args(key="k", value="v")) == "key='k', value='v'"
-    assert shortened("get_databases", signature("get_databases").args(pattern="a" * 500)) == f"pattern='{'a' * 100}...'"
+    assert shortened("setMetaConf", signature("setMetaConf").args(key="k", value="v")) == "key='k', value='v'"  # type: ignore[call-arg]
+    assert shortened("get_databases", signature("get_databases").args(pattern="a" * 500)) == f"pattern='{'a' * 100}...'"  # type: ignore[call-arg]
     assert shortened(
-        "get_partitions_by_expr", signature("get_partitions_by_expr").args(req=idl.PartitionsByExprRequest(expr=b"x" * 9))
+        "get_partitions_by_expr",
+        signature("get_partitions_by_expr").args(req=idl.PartitionsByExprRequest(expr=b"x" * 9)),  # type: ignore[call-arg]
     ) == ("req={expr=<9 bytes>}")
 
 
@@ -177,7 +178,7 @@ def test_the_query_is_found(case: str) -> None:
 
 def test_an_agent_without_a_name_is_no_query() -> None:
     called = signature("lock")
-    assert find(called.queries, called.args(rqst=idl.LockRequest(agentInfo="Unknown"))) == ""
+    assert find(called.queries, called.args(rqst=idl.LockRequest(agentInfo="Unknown"))) == ""  # type: ignore[call-arg]
     assert signature("get_table_req").queries == (), "most reads cost nothing"
 
 

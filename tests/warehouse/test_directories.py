@@ -263,7 +263,7 @@ def test_an_unreachable_object_store_is_a_meta_error() -> None:
 
 def test_of_two_that_make_a_directory_one_has_made_it(local: Warehouse) -> None:
     for number in range(20):
-        start, results = threading.Barrier(2), []
+        start, results = threading.Barrier(2), list[Any]()
 
         def make(place: str = f"{local.root}/{number}", start: threading.Barrier = start, results: list[bool] = results) -> None:
             start.wait()
@@ -293,7 +293,7 @@ def test_of_two_moves_to_one_name_one_wins_and_the_other_keeps_its_place(local: 
         root = f"{local.root}/{number}"
         for each in "ab":
             put(local, f"{root}/{each}/{each}")
-        start, lost = threading.Barrier(2), []
+        start, lost = threading.Barrier(2), list[Any]()
 
         def move(each: str, root: str = root, start: threading.Barrier = start, lost: list[str] = lost) -> None:
             start.wait()

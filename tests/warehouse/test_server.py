@@ -74,7 +74,7 @@ def test_the_three_schemes_of_s3_name_one_place(s3_options: dict[str, Any], buck
         client.create_table(Table(dbName="d", tableName="t", sd=SD, partitionKeys=keys, parameters={}, tableType="MANAGED_TABLE"))
         for value, location in (("1", None), ("2", "s3://{}/k=2"), ("3", "s3n://{}//K=3"), ("4", "s3n://{}/k=1/")):
             sd = copy(SD)
-            sd.location = location and location.format(f"{bucket}/wh/d.db/t")
+            sd.location = location and location.format(f"{bucket}/wh/d.db/t")  # type: ignore[assignment]
             client.add_partition(Partition(values=[value], dbName="d", tableName="t", sd=sd, parameters={}))
         for folder in ("k=1", "k=2", "K=3"):
             s3.pipe(f"{bucket}/wh/d.db/t/{folder}/f", b"1")

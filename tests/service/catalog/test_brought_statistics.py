@@ -51,7 +51,7 @@ def test_new_partitions_bring_their_statistics_along(call: Call, transactional: 
     name = TableName("hive", "default", "t")
     create_table(call, replicated(name, transactional=transactional, partitionKeys=columns_of(("k", "string"))))
     sd = replicated(name).sd
-    sd.location = None
+    sd.location = None  # type: ignore[assignment]
 
     def part(value: str, low: int) -> Partition:
         brought = of(name, numbers("a", low, 9), partition=f"K={value}")

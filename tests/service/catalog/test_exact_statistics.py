@@ -74,7 +74,7 @@ def read(call: Call, where: tuple[TableName, str | None], seen: Snapshot | None 
 def state(call: Call, where: tuple[TableName, str | None]) -> tuple[str | None, int]:
     name, partition = where
     found = get_table(call, name) if partition is None else get_partition(call, name, [partition.removeprefix("p=")])
-    return found.parameters.get(ACCURATE), found.writeId
+    return found.parameters.get(ACCURATE), found.writeId  # type: ignore[return-value]
 
 
 partitioned = pytest.mark.parametrize("partition", [False, True])

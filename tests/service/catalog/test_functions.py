@@ -28,7 +28,7 @@ def test_a_function_comes_back_as_it_was_made(call: Call) -> None:
     functions.create_function(call, function("Upper_2"))
     found = functions.get_function(call, "DEFAULT", "upper_2")
     assert found.createTime > 0
-    found.createTime = None
+    found.createTime = None  # type: ignore[assignment]
     assert found == function("upper_2", catName="hive")
     assert [each.functionName for each in functions.get_all_functions(call)] == ["upper_2"]
 

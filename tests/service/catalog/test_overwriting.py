@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from metastore.app import Metastore
 from metastore.errors import NoSuchObject
 from metastore.idl import ColumnStatisticsObj
 from metastore.rules.statistics import statistics_validity
-from metastore.service.call.context import Call
+from metastore.service.call.context import Call, Metastore
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.alter_partitions import alter_partitions, rename_partition
 from metastore.service.catalog.partitions.drop_partitions import drop_partitions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from metastore.app import Metastore
 from metastore.errors import MetaError
+from metastore.service.call.context import Metastore
 from metastore.store.core.database import Session
 from metastore.store.drivers.contract import FEW, UniqueViolation
 from metastore.store.schema.model import partition_statistics, partitions

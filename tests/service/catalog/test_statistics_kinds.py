@@ -252,7 +252,7 @@ def test_numbers_come_back_in_the_kind_of_the_column_s_type(call: Call) -> None:
     write(call, name, None, column("c", "", doubleStats=double), column("e", "DOUBLE", longStats=LongColumnStatsData(1, 2, 1, 2)))
     decimal, other = statistics.get_table(call, name, ["c", "e"]).statsObj
     assert decimal.colType == "decimal(9,2)"
-    data: DecimalColumnStatsData = decimal.statsData.decimalStats
+    data: DecimalColumnStatsData = decimal.statsData.decimalStats  # type: ignore[assignment]
     assert [(int.from_bytes(each.unscaled, "big", signed=True), each.scale) for each in (data.lowValue, data.highValue)] == [
         (-15, 1),
         (1, 1),

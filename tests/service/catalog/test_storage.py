@@ -133,7 +133,7 @@ def asked() -> list[str]:
 
     paths: list[str] = []
 
-    class Mute(MemoryFileSystem):
+    class Mute(MemoryFileSystem):  # type: ignore[misc]
         protocol = "mute"
 
         def info(self, path: str, **_: object) -> object:
@@ -210,7 +210,7 @@ def lost(make_metastore: MetastoreMaker) -> Call:
     import fsspec
     from fsspec.implementations.memory import MemoryFileSystem
 
-    class Gone(MemoryFileSystem):
+    class Gone(MemoryFileSystem):  # type: ignore[misc]
         protocol = "gone"
 
     fsspec.register_implementation("gone", Gone, clobber=True)

@@ -17,6 +17,7 @@ from metastore.errors import MetaError, MetastoreError
 from metastore.idl import Database
 from metastore.listeners import PostEventListener, TransactionalListener
 from metastore.listeners.events import AlterTable, CreateTable, Event
+from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call, Metastore
 from metastore.service.call.names import TableName
 from metastore.service.catalog import databases
@@ -270,7 +271,7 @@ def test_who_shares_a_directory_and_is_dropped_at_the_same_time_takes_the_data_a
         real(self)
 
     monkeypatch.setattr(deletion.Deletion, "finish", finish)
-    seen = deletion.occupants
+    seen = deletion.occupants  # type: ignore[attr-defined]
     both = call.database.read(lambda session: seen(session, [f"file:{tmp_path}/shared"]))
     monkeypatch.setattr(deletion, "occupants", lambda *args, **options: both if not first.is_set() else seen(*args, **options))
     drop_table(call, names[0], delete_data=True)
@@ -279,7 +280,7 @@ def test_who_shares_a_directory_and_is_dropped_at_the_same_time_takes_the_data_a
 
 def test_old_notes_of_deletions_go(metastore: Metastore) -> None:
     database = metastore.database
-    old, young = "0000000000001-a", f"{deletion.now_ms():013d}-a"
+    old, young = "0000000000001-a", f"{now_ms():013d}-a"
     for number in (old, young):
         database.write(lambda session, number=number: deletions.insert(session, number))  # type: ignore[misc]
     deletion.delete_old(metastore)

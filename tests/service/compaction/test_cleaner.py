@@ -233,7 +233,7 @@ def test_two_cleaners_at_a_time_do_no_harm(call: Call, make_metastore: Metastore
     other = make_metastore()
     from metastore.service.compaction import cleaner
 
-    listed = cleaner.listed
+    listed = cleaner.listed  # type: ignore[attr-defined]
 
     def late(metastore: Metastore, location: str) -> object:
         found = listed(metastore, location)
@@ -263,7 +263,7 @@ def test_files_of_another_table_that_takes_the_folder_meanwhile_stay(call: Call,
     work(call, name, folder, 3)
     other = acid_table(call, "other")[0]
     written(call, other, folder.with_name("other"), 3)
-    real = cleaner.listed
+    real = cleaner.listed  # type: ignore[attr-defined]
 
     def listed(*args: object) -> object:
         found = real(*args)  # type: ignore[arg-type]

@@ -146,7 +146,7 @@ def test_entries_are_filtered_ordered_and_limited(call: Call) -> None:
     ask(call, "a", "k=1")
 
     def ids(**filters: object) -> list[int]:
-        return [each.id for each in shown(call, **filters)]
+        return [each.id for each in shown(call, **filters)]  # type: ignore[misc]
 
     assert ids() == [*sorted(keys), keys[-1] + 1]
     assert take(call).id == keys[0]
@@ -170,7 +170,7 @@ def test_entries_come_in_one_order_with_and_without_a_limit(call: Call) -> None:
     where, times = store.CompactedObject("hive", "db", "t", None), list(itertools.product((None, 10, 20), repeat=3))
     for number, (started, committed, ended) in enumerate(times):
         values = {"enqueued_ms": number % 2, "started_ms": started, "committed_ms": committed, "ended_ms": ended}
-        call.database.write(lambda session, values=values: store.insert(session, where, "a", "s", values))
+        call.database.write(lambda session, values=values: store.insert(session, where, "a", "s", values))  # type: ignore[misc]
     ids = [each.id for each in shown(call)]
     assert ids == [each.id for each in shown(call, limit=99)] != sorted(ids)
     assert ids[:5] == [each.id for each in shown(call, limit=5)]

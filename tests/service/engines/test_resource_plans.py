@@ -123,7 +123,7 @@ def test_a_plan_s_own_values_change_while_it_is_disabled(call: Call) -> None:
         with pytest.raises(kind, match=text):
             alter(call, "q", **changes)
     alter(call, "q", name="Q", status=ENABLED)
-    for changes in ({"name": "r"}, {"isSetQueryParallelism": True}, {}):
+    for changes in ({"name": "r"}, {"isSetQueryParallelism": True}, {}):  # type: ignore[assignment]
         with pytest.raises(InvalidOperation, match=r"Resource plan must be disabled to edit it\."):
             alter(call, "q", **changes)
     assert states(call) == {"q": ENABLED, "taken": DISABLED}

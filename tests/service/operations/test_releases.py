@@ -27,7 +27,7 @@ CALLS = {
 )
 def test_the_calls_tell_the_release(client: str, is_2_3: bool, is_3: bool) -> None:
     release = ReleaseTraces()
-    for method, arguments in CALLS[client]:
+    for method, arguments in CALLS[client]:  # type: ignore[attr-defined]
         if (sign := METHODS[method].sign) is not None:
             release.note(sign, arguments)
     assert (release.is_2_3, release.is_3) == (is_2_3, is_3)

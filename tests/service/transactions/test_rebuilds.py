@@ -145,7 +145,7 @@ def test_a_view_follows_the_new_name_of_a_table_that_it_is_made_from(call: Call,
     alter_table(call, source, table)
     made = get_table(call, view).creationMetadata
     assert made.tablesUsed == ["d.s2", "s"]
-    (found,) = made.sourceTables
+    (found,) = made.sourceTables  # type: ignore[misc]
     assert (found.table.dbName, found.table.tableName, found.insertedCount, found.updatedCount, found.deletedCount) == ("d", "s2", 1, 2, 3)
     with pytest.raises(MetaError, match=r"materialized views \['default.v'\]"):
         drop_table(call, source._replace(database="d", table="s2"), delete_data=True)

@@ -62,7 +62,7 @@ def is_packed(call: Call) -> list[bool]:
     """Tell of each row of the log whether its message is made when it is read."""
     found = rows(call, schema.notifications, "sequence", "message", "events")
     assert {events for *_, events in found} == {1}
-    return [message.startswith(ONE) for _, message, _ in sorted(found)]
+    return [message.startswith(ONE) for _, message, _ in sorted(found)]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("size", [1, 2, 101])

@@ -8,6 +8,7 @@ import pytest
 
 from metastore.errors import MetaError, NoSuchLock, NoSuchTransaction, TransactionAborted, TransactionOpen
 from metastore.idl import DataOperationType, LockRequest, LockState, TxnType
+from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.transactions import house_keeping, locks
 from metastore.store.drivers.contract import Row
@@ -182,14 +183,14 @@ def test_a_request_gives_up_holders_whose_transactions_timed_out(call: Call, mak
     dead, replicated = begin_one(call), begin_one(call, replPolicy="p", replSrcTxnIds=[1])
     ask(call, component(EXCLUSIVE, "t"), transaction=dead)
     ask(call, component(EXCLUSIVE, "u"), transaction=replicated)
-    while house_keeping.late_holders(impatient.config, held := _held(call), house_keeping.now_ms()) != {(held[0].id, dead)}:
+    while house_keeping.late_holders(impatient.config, held := _held(call), now_ms()) != {(held[0].id, dead)}:
         pass
     assert ask(impatient, component(READ, "t"))[1] == GRANTED
     assert ask(impatient, component(READ, "u"))[1] == WAITING
     assert rows(call, schema.transactions, "id", "state") == [(dead, "a"), (replicated, "o")]
 
 
-def _held(call: Call) -> list[locks.Held]:
+def _held(call: Call) -> list[Held]:
     from metastore.store.transactions import locks as lock_rows
 
     return call.database.read(lock_rows.all_of)
@@ -213,8 +214,8 @@ def test_a_heartbeat_of_the_transaction_keeps_its_locks(call: Call, make_metasto
     key = begin_one(call)
     held, _ = ask(call, component(EXCLUSIVE), transaction=key)
     waiting, _ = ask(call, component(READ))
-    started = house_keeping.now_ms()
-    while house_keeping.now_ms() - started < 500:
+    started = now_ms()
+    while now_ms() - started < 500:
         locks.heartbeat(call, held, key)
         locks.heartbeat(call, waiting, 0)
         assert check(impatient, waiting) == WAITING

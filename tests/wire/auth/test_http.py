@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import cast
 
@@ -23,7 +24,7 @@ STATUS = request("getStatus")
 
 
 @pytest.fixture(scope="module")
-def server() -> ServerThread:
+def server() -> Iterator[ServerThread]:
     with ServerThread(WireSettings(port=0, max_message_size=100_000, park_after=0.05), cast(Metastore, Stub()), HANDLERS) as started:
         yield started
 

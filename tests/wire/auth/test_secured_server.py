@@ -221,7 +221,7 @@ def test_a_frame_beyond_the_limit_and_one_that_is_forged_end_the_connection(serv
     for frame in (b"\x7f\xff\xff\xff", b"\0\0\0\x20" + b"x" * 32, b"\0\0\0\0"):
         with secured.kerberos(qualities=("integrity",)) as client:
             assert client.getStatus() == 2
-            sock = client._connected()._sock
+            sock = client._connected()._sock  # type: ignore[attr-defined]
             assert sock is not None
             sock.sendall(frame)
             while sock.recv(4096):

@@ -219,7 +219,7 @@ def test_a_failing_listener_does_not_fail_the_call(client: Client, stub: Stub) -
     def fail(*_: object) -> None:
         raise RuntimeError
 
-    stub.ends.ended = fail  # type: ignore[method-assign]
+    stub.ends.ended = fail  # type: ignore[assignment, method-assign]
     assert client.getStatus() == 2
 
 

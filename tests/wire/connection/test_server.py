@@ -169,7 +169,7 @@ def test_a_connection_that_is_reset_while_it_is_accepted_is_closed(server: Serve
 def test_a_worker_whose_interpreter_is_held_is_replaced(run: Callable[..., Running]) -> None:
     server = run()
     client = connect(server.uri, timeout=30)
-    sock = client._connected()._sock
+    sock = client._connected()._sock  # type: ignore[attr-defined]
     sock.sendall(b"\x80\x01\0\x01\0\0\0\x0dgetCpuProfile\0\0\0\x07\0")
     server.wait_for("dead")
     client.close()
@@ -255,7 +255,7 @@ def test_a_drain_waits_for_the_call_and_closes_the_silent(stub: Stub) -> None:
     results: list[object] = []
     silent = connect(server.uri, timeout=10)
     assert silent.getStatus() == 2
-    sock = silent._connected()._sock
+    sock = silent._connected()._sock  # type: ignore[attr-defined]
     caller = threading.Thread(target=lambda: results.append(connect(server.uri, timeout=10).get_all_databases()))
     caller.start()
     assert stub.entered.wait(10)

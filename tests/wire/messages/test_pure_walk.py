@@ -72,7 +72,7 @@ def test_what_nests_too_deep_is_not_walked_over() -> None:
         body = random_message(random)[1]
         cls, raw = type(body), to_bytes(body)
         for depth in range(20):
-            reading = pure.BinaryDecoder(Feed(lambda _, raw=raw: raw), LIMIT, 10_000)
+            reading = pure.BinaryDecoder(Feed(lambda _, raw=raw: raw), LIMIT, 10_000)  # type: ignore[misc]
             with suppress(Unusual, LookupError, struct.error):
                 end_of(TType.STRUCT, cls)(Walk(raw, 10_000), 0, depth)
                 reading._new(cls, depth)  # Malformed, if it were too deep
