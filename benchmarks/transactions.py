@@ -60,7 +60,7 @@ from tests.support.servers import serving  # noqa: E402
 
 Call = Callable[..., Any]
 Step = tuple[str, Call, str]
-"""What is measured, the call, and the method whose reply it returns; no method for what is no call."""
+"""What is measured, the call, and the method whose reply it returns; no method for what is not a call."""
 FRAMED, SETTINGS = Dialect("binary", framed=True), WireSettings()
 ROUND_TRIP, COMMIT = "getStatus, a bare round trip", "one row and its commit, without a server"
 READ, WRITE = LockType.SHARED_READ, LockType.SHARED_WRITE

@@ -131,7 +131,7 @@ def _check_traces(config: Config) -> None:
     if config.traces_endpoint is None:
         return
     if urlsplit(config.traces_endpoint).scheme not in ("http", "https"):
-        raise MetaError(f"traces_endpoint {without_passwords(config.traces_endpoint)} is no URL of a collector: write http://HOST:4318")
+        raise MetaError(f"traces_endpoint {without_passwords(config.traces_endpoint)} is not a URL of a collector: write http://HOST:4318")
     if any(find_spec(f"opentelemetry.{name}") is None for name in ("sdk", "exporter")) if find_spec("opentelemetry") else True:
         raise MetaError("traces_endpoint needs OpenTelemetry: pip install '.[otel]' in the checkout of metastore")
 

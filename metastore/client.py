@@ -165,7 +165,7 @@ def _place(
     """Return what opens a connection to the server of one URI. Raises ValueError, LoginError for a login that does not fit the scheme."""
     split = urlsplit(uri if "://" in uri else f"thrift://{uri}")
     if split.scheme not in ("thrift", "http", "https") or not split.hostname:
-        raise ValueError(f"{uri!r} is no metastore URI; write thrift://host:port, or https://host:port/metastore")
+        raise ValueError(f"{uri!r} is not a metastore URI; write thrift://host:port, or https://host:port/metastore")
     host, port = split.hostname, split.port or DEFAULT_PORT
 
     def open_socket(login: ClientLogin | None) -> ClientConnection:
@@ -181,6 +181,6 @@ def _place(
             raise LoginError(f"A JSON web token goes over HTTP: write https://{host}:{port}/metastore in place of {uri}")
         return lambda: open_socket(login)
     if login is not None and not isinstance(login, Bearer | Plain):
-        raise LoginError(f"{type(login).__name__} is no login over HTTP: write thrift://{host}:{port} in place of {uri}")
+        raise LoginError(f"{type(login).__name__} is not a login over HTTP: write thrift://{host}:{port} in place of {uri}")
     context = (tls or ssl.create_default_context()) if split.scheme == "https" else None
     return lambda: HttpConnection(host, port, split.path or "/metastore", timeout, context, login)

@@ -119,7 +119,7 @@ class HttpConnection:
             answer = self._http.getresponse()
             body = answer.read()
         except http.client.HTTPException as error:
-            raise ConnectionError(f"The server's answer is no HTTP: {type(error).__name__} {error}") from error
+            raise ConnectionError(f"The server's answer is not HTTP: {type(error).__name__} {error}") from error
         if answer.status != http.HTTPStatus.OK:
             kind = LoginError if answer.status == http.HTTPStatus.UNAUTHORIZED else ConnectionError
             raise kind(f"The server refuses the request with {answer.status}: {body[:1000].decode(errors='replace')}")

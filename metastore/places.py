@@ -1,6 +1,6 @@
 """Read locations as Hadoop writes them: `file:/x`, `file:///x`, `s3a://bucket/x`, `/x`. Never touches a file system.
 
-A location is no URL: `%2F`, `?` and `#` are characters of a name, as in Hadoop's Path.
+A location is not a URL: `%2F`, `?` and `#` are characters of a name, as in Hadoop's Path.
 """
 
 from __future__ import annotations

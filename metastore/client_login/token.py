@@ -50,7 +50,7 @@ class Token:
         return cls.from_file(path, signature) if path else None
 
     def begin(self, _host: str) -> TokenMechanism:
-        """Begin a login. LoginError for a text that is no token."""
+        """Begin a login. LoginError for a text that is not a token."""
         try:
             return TokenMechanism(read_token(self.text), self.qualities)
         except InvalidInput as error:

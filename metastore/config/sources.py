@@ -141,7 +141,7 @@ def _hive_site(path: Path) -> Iterator[Found]:
     except OSError as error:
         raise ConfigError(f"can not read the Hive configuration {path}: {error.strerror}") from error
     except ElementTree.ParseError as error:
-        raise ConfigError(f"the Hive configuration {path} is no well-formed XML: {error}") from error
+        raise ConfigError(f"the Hive configuration {path} is not well-formed XML: {error}") from error
     if root.tag != "configuration":
         raise ConfigError(f"the Hive configuration {path} begins with <{root.tag}>, expected <configuration>")
     if any(str(item.tag).endswith("}include") for item in root.iter()):
@@ -175,13 +175,13 @@ def _toml(path: Path) -> Iterator[Found]:
     except OSError as error:
         raise ConfigError(f"can not read the settings file {path}: {error.strerror}") from error
     except ValueError as error:  # of UTF-8, or tomllib.TOMLDecodeError
-        raise ConfigError(f"the settings file {path} is no valid TOML: {error}") from error
+        raise ConfigError(f"the settings file {path} is not valid TOML: {error}") from error
     _refuse_sections(path, text, content)
     yield from _flatten(content, "", str(path))
 
 
 def _refuse_sections(path: Path, text: str, content: Mapping[str, object]) -> None:
-    """Raise ConfigError for a section that is no setting's, and for a setting that stands within one: it would be an option's name."""
+    """Raise ConfigError for a section that is not a setting's, and for a setting that stands within one: it would be an option's name."""
     mappings = [setting.name for setting in settings() if isinstance(setting.default, Mapping)]
     allowed = " and ".join(f"[{name}.NAME]" for name in mappings)
     stand = f"settings stand at the top of the file, before all sections, which are for {allowed} alone"
@@ -215,7 +215,7 @@ def _environment(environment: Mapping[str, str], warnings: list[str]) -> Iterato
     for variable, value in environment.items():
         name = own.get(variable)
         if name == "port" and value.startswith("tcp://"):
-            warnings.append(f"METASTORE_PORT={value} is not used: it is no port number, but what Kubernetes sets")
+            warnings.append(f"METASTORE_PORT={value} is not used: it is not a port number, but what Kubernetes sets")
         elif name:
             yield name, value, f"environment {variable}"
         elif variable.startswith("METASTORE_") and (near := difflib.get_close_matches(variable, own, n=1, cutoff=0.85)):

@@ -140,9 +140,9 @@ class _Pages:
             try:
                 given = json.loads(await request.body())
             except ValueError as error:
-                raise InvalidInput(f"The body is no JSON: {error}") from error
+                raise InvalidInput(f"The body is not JSON: {error}") from error
             if not isinstance(given, dict):
-                raise InvalidInput("The body is no JSON object with the parameters")
+                raise InvalidInput("The body is not a JSON object with the parameters")
             return _json(action.run(visit, **parameters.read(action.run, given)))
 
         return endpoint

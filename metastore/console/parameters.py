@@ -56,12 +56,12 @@ def _value(parameter: Parameter, given: Any) -> Any:
         try:
             number = int(given)
         except (TypeError, ValueError):
-            raise InvalidInput(f"The parameter {parameter.name} is no number: {str(given)[:100]!r}") from None
+            raise InvalidInput(f"The parameter {parameter.name} is not a number: {str(given)[:100]!r}") from None
         if not -LARGEST <= number <= LARGEST:
             raise InvalidInput(f"The parameter {parameter.name} is too large a number")
         return number
     if not isinstance(given, str):
-        raise InvalidInput(f"The parameter {parameter.name} is no text")
+        raise InvalidInput(f"The parameter {parameter.name} is not a text")
     if parameter.choices and given not in parameter.choices:
         raise InvalidInput(f"The parameter {parameter.name} is none of {', '.join(each for each in parameter.choices if each)}")
     return given

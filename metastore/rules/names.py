@@ -63,7 +63,7 @@ def _allowed(special_characters: bool) -> str:
 
 
 def directory_name(table: str) -> str:
-    """Return what a table's directory is called by default: what is no letter, digit or `_` stands as its number, `a-45-b` for `a-b`."""
+    """Return what a table's directory is called by default: what is not a letter, digit or `_` stands as its number, `a-45-b` for `a-b`."""
     return table if _PLAIN.fullmatch(table) else "".join(each if each.isalnum() or each == "_" else f"-{ord(each)}-" for each in table)
 
 

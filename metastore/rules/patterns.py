@@ -138,13 +138,13 @@ class _Parser:
             inside += character
         low, comma, high = inside.partition(",")
         if not (low.isdecimal() and low.isascii() and (not high or (high.isdecimal() and high.isascii()))):
-            raise ValueError(f"'{{{inside}}}' is no repetition")
+            raise ValueError(f"'{{{inside}}}' is not a repetition")
         if max(len(low), len(high)) > 5:
             raise ValueError("it is too large")
         minimum = int(low)
         maximum = minimum if not comma else (int(high) if high else None)
         if maximum is not None and maximum < minimum:
-            raise ValueError(f"'{{{inside}}}' is no repetition")
+            raise ValueError(f"'{{{inside}}}' is not a repetition")
         return minimum, maximum
 
     def repeat(self, atom: Fragment, low: int, high: int | None, start: int, end: int, depth: int) -> Fragment:
@@ -227,7 +227,7 @@ class _Parser:
         if character in _HEXADECIMAL:
             digits = "".join(self.take() for _ in range(_HEXADECIMAL[character]))
             if not set(digits) <= set(string.hexdigits):
-                raise ValueError(f"'\\{character}{digits}' is no character")
+                raise ValueError(f"'\\{character}{digits}' is not a character")
             return chr(int(digits, 16))
         if character.isalnum() and character.isascii():
             raise ValueError(f"'\\{character}' is not supported")

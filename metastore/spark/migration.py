@@ -52,7 +52,7 @@ def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None
         is_orc = "orc" in (table.sd.serdeInfo.serializationLib or "").lower()
         plain = insert_only if insert_only is not None else not is_orc
         if not plain and not is_orc:
-            raise CanNotConvert(f"{name} is no ORC table: it can only become insert-only")
+            raise CanNotConvert(f"{name} is not an ORC table: it can only become insert-only")
         work.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
         done: list[tuple[str, str]] = []
         try:

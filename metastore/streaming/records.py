@@ -154,9 +154,9 @@ class StrictJson:
             try:
                 value = _JSON.decode(record if isinstance(record, str) else str(record, "utf-8-sig"))
             except (ValueError, RecursionError) as error:
-                raise BadRecord(f"{columns.table}: {_shown(record)} is no JSON: {error}") from error
+                raise BadRecord(f"{columns.table}: {_shown(record)} is not JSON: {error}") from error
             if not isinstance(value, dict):
-                raise BadRecord(f"{columns.table}: {_shown(record)} is no JSON object")
+                raise BadRecord(f"{columns.table}: {_shown(record)} is not a JSON object")
             found.append(value)
         return columns.of_dicts(found)
 
@@ -182,7 +182,7 @@ class Delimited:
             try:
                 line = record.decode() if isinstance(record, bytes) else record
             except UnicodeDecodeError as error:
-                raise BadRecord(f"{columns.table}: {_shown(record)} is no UTF-8: {error}") from error
+                raise BadRecord(f"{columns.table}: {_shown(record)} is not UTF-8: {error}") from error
             values = line.rstrip("\r\n").split(self._delimiter)
             if len(values) != len(names):
                 raise BadRecord(f"{columns.table}: {_shown(record)} has {len(values)} values instead of {len(names)}: {', '.join(names)}")
@@ -241,7 +241,7 @@ def checker(kind: str) -> Check | None:
 
 def _whole(value: Any) -> Any:
     if isinstance(value, (float, Decimal, bool)):
-        raise TypeError(f"{value} is no whole number")
+        raise TypeError(f"{value} is not a whole number")
     return value
 
 
@@ -250,7 +250,7 @@ def _real(single: bool) -> Check:
 
     def run(value: Any) -> float:
         if isinstance(value, (str, bool)):
-            raise TypeError(f"{value!r} is no number")
+            raise TypeError(f"{value!r} is not a number")
         found = float(value)
         if single and math.isfinite(found):
             try:
@@ -275,7 +275,7 @@ def _number(text: str) -> Any:
     with suppress(ValueError, ArithmeticError):
         if "_" not in text:  # which Python passes over
             return int(text) if text.lstrip("+-").isdecimal() else Decimal(text)
-    raise ValueError(f"{text!r} is no number")
+    raise ValueError(f"{text!r} is not a number")
 
 
 def _exact(value: Any) -> Any:
@@ -286,14 +286,14 @@ def _day(value: Any) -> Any:
     if isinstance(value, str):
         return date.fromisoformat(value)
     if isinstance(value, datetime) or not isinstance(value, date):
-        raise TypeError(f"{value!r} is no date")
+        raise TypeError(f"{value!r} is not a date")
     return value
 
 
 def _moment(value: Any) -> Any:
     found = datetime.fromisoformat(value) if isinstance(value, str) else value
     if not isinstance(found, datetime):
-        raise TypeError(f"{value!r} is no timestamp")
+        raise TypeError(f"{value!r} is not a timestamp")
     if (isinstance(value, str) and _FINER.search(value) is not None) or bool(getattr(value, "nanosecond", 0)):
         raise ValueError(f"{value} has more than microseconds, which the column would lose")
     if found.tzinfo is not None:
@@ -331,7 +331,7 @@ def _map_of(key_check: Check | None, check: Check | None) -> Check:
 def _struct_of(checks: Mapping[str, Check | None]) -> Check:
     def run(value: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise TypeError(f"{value!r} is no struct")
+            raise TypeError(f"{value!r} is not a struct")
         lowered = named_once([(name.lower(), item) for name, item in value.items()])
         if unknown := sorted(lowered.keys() - checks.keys()):
             raise ValueError(f"there is no field {', '.join(unknown)}; the fields are {', '.join(checks)}")

@@ -76,7 +76,7 @@ class Patience:
     def open(self, load: Callable[[], D], make: Callable[[D], R], open_outside: Callable[[], object]) -> R:
         """Return the driver that `make` makes of what `load` loads, which may take as long as it takes on a busy machine.
 
-        That is no answer of the file system. Raises as `run` does, with `open_outside`.
+        That is not an answer of the file system. Raises as `run` does, with `open_outside`.
         """
         self._check("driver", open_outside)
         return self._bounded(partial(make, load()), self._timeout)

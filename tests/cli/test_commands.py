@@ -193,9 +193,9 @@ def test_what_the_server_refuses_ends_with_status_1(uri: str) -> None:
     ("arguments", "message"),
     [
         (["get_tabel"], "no method get_tabel; did you mean get_table"),
-        (["get_partition_names", "a", "b", "ten"], "'ten' is no JSON"),
+        (["get_partition_names", "a", "b", "ten"], "'ten' is not JSON"),
         (["get_partition_names", "a", "b", "1", "2"], "takes 3 arguments (db_name, tbl_name, max_parts), got 4"),
-        (["get_table_req", "{}{"], "is no JSON"),
+        (["get_table_req", "{}{"], "is not JSON"),
         (["get_table_req", '{"table": 1}'], "GetTableRequest has no field table"),
     ],
 )
@@ -318,7 +318,7 @@ def test_locations_are_granted_listed_and_taken_back(tmp_path: Path) -> None:
     for arguments, told in (  # type: ignore[assignment]
         (("grant", "bob", "file:/data/bob", "--user"), "bob may use file:///data/bob already"),
         (("grant", "nobody", "/data"), "Role nobody does not exist"),
-        (("grant", "bob", "data", "--user"), "'data' is no location"),
+        (("grant", "bob", "data", "--user"), "'data' is not a location"),
         (("revoke", "bob", "/data", "--user"), "bob was not granted file:///data"),
     ):
         failed = run("locations", *arguments, *db)

@@ -145,7 +145,7 @@ def test_toml_takes_hive_names_lists_and_tables(tmp_path: Path) -> None:
             r"has authentication in the section \[filesystem_options.s3\]",
         ),
         ('[proxy_users]\nauthorization = "grants"\n', r"has authorization in the section \[proxy_users\]"),
-        ('warehouse = "\udcff"\n', "is no valid TOML"),
+        ('warehouse = "\udcff"\n', "is not valid TOML"),
     ],
 )
 def test_a_section_of_toml_that_is_no_settings_is_refused(tmp_path: Path, content: str, message: str) -> None:

@@ -170,12 +170,12 @@ def test_every_answer_forbids_what_pages_do_not_need(console: Console) -> None:
         ("/database?database=nothing", 404, "nothing"),
         ("/partition?database=sales&table=days&name=ds%3D1%2Fhr%3D1", 404, "partition"),
         ("/table?database=sales", 400, "name is missing"),
-        ("/transactions?after=x", 400, "after is no number: 'x'"),
+        ("/transactions?after=x", 400, "after is not a number: 'x'"),
         ("/transactions?after=" + "9" * 30, 400, "too large"),
         ("/transactions?state=odd", 400, "state is none of open, aborted"),
         ("/partitions?database=sales&table=days&filter=ds+%3E", 400, ""),
         ("/partitions?database=sales&table=nothing", 404, "nothing"),
-        ("/catalog?search=a&after_table=x", 400, "after_table is no key of a page"),
+        ("/catalog?search=a&after_table=x", 400, "after_table is not a key of a page"),
         ("/nothing", 404, "Not Found"),
     ],
 )
@@ -284,7 +284,7 @@ def test_a_search_takes_every_character_for_itself(start: Start) -> None:
         client.create_database(Database(name="a_b"))
         client.create_database(Database(name="axb"))
     names = [row["name"] for row in found.get("/api/v1/catalog?search=a_b").json["databases"]]
-    assert names == ["a_b"], "a line is no pattern"
+    assert names == ["a_b"], "a line is not a pattern"
     assert found.get("/api/v1/catalog?search=%25").json["databases"] == []
 
 

@@ -65,7 +65,7 @@ def test_the_manifests_are_those_of_kubernetes(version: str) -> None:
         made = manifests(*values, version=version)
         assert "Deployment hms" in made
         for each in made.values():
-            if not each["apiVersion"].startswith("monitoring.coreos.com/"):  # that of an operator, which is no part of Kubernetes
+            if not each["apiVersion"].startswith("monitoring.coreos.com/"):  # that of an operator, which is not part of Kubernetes
                 check.validate(each, version.rpartition(".")[0], strict=True)
     broken = manifests()["Deployment hms"]
     broken["spec"]["template"]["spec"]["containers"][0]["readinessProb"] = {}

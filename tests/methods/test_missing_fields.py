@@ -180,6 +180,6 @@ def test_text_that_is_no_utf_8_is_refused_wherever_it_stands(metastore: Metastor
         with capture_logs():
             reply = dispatcher.answer(message, Client("127.0.0.1:1", user="alice"), BINARY).reply
         told = str(getattr(ends.error, "message", ""))
-        if "is no UTF-8; send text as UTF-8" not in told or (reply is not None and b"is no UTF-8" not in reply):
+        if "is not UTF-8; send text as UTF-8" not in told or (reply is not None and b"is not UTF-8" not in reply):
             wrong.append(f"{path}: {ends.error!r}, {reply!r}")
     assert not wrong

@@ -236,7 +236,7 @@ def test_the_requests_of_hive_4_choose_parameters_by_patterns_too(client: Client
         (None, fields("sd.nothing"), "t", "Invalid field name 'sd.nothing'"),
         (None, None, "other", "other table not found"),
         (by(BY_EXPR, "x = 1"), None, "t", "not a partitioning key"),
-        (by(7), None, "t", "7 is no PartitionFilterMode"),
+        (by(7), None, "t", "7 is not a PartitionFilterMode"),
     ],
 )
 def test_what_can_not_be_answered_is_a_meta_exception(

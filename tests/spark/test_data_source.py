@@ -65,7 +65,7 @@ def test_an_empty_table_has_no_rows(spark: SparkSession, make_table: TableMaker)
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({}, "is no name"),
+        ({}, "is not a name"),
         ({"table": "t"}, "names no table of a database"),
         ({"table": "default.not_there"}, "not_there"),
     ],

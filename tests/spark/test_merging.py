@@ -1,4 +1,4 @@
-"""Updates and merges know a column however it is written, and refuse what is no column before anything is read or written."""
+"""Updates and merges know a column however it is written, and refuse what is not a column before anything is read or written."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ MERGES: list[tuple[str, Clauses, type[Exception], str]] = [
     (ROWS, lambda merge: merge.whenMatchedUpdate(set={"v": "1", "target.V": "2"}), WrongColumns, "set twice"),
     (ROWS, lambda merge: merge.whenMatchedUpdate(set={"s.x": "1", "s": "null"}), WrongColumns, "set twice"),
     (ROWS, lambda merge: merge.whenMatchedUpdate(set={}), WrongColumns, "sets no column"),
-    (ROWS, lambda merge: merge.whenMatchedUpdate(set={"a..b": "1"}), WrongColumns, "is no name"),
+    (ROWS, lambda merge: merge.whenMatchedUpdate(set={"a..b": "1"}), WrongColumns, "is not a name"),
     (ROWS, lambda merge: merge.whenNotMatchedInsert(values={"id": "5", "nope": "1", "p": "'x'"}), WrongColumns, "no column nope"),
     (ROWS, lambda merge: merge.whenNotMatchedInsert(values={"id": "5"}), WrongColumns, "partitioned by p"),
     (ROWS, lambda merge: merge.whenNotMatchedInsert(values={"s.x": "5", "p": "'x'"}), WrongColumns, "within a column"),
@@ -101,11 +101,11 @@ def test_updates_and_inserts_refuse_columns_that_do_not_fit(spark: SparkSession,
         ({"nope": "1"}, WrongColumns, "no column nope"),
         ({"other.v": "1"}, WrongColumns, "no column other.v"),
         ({}, WrongColumns, "sets no column"),
-        ({"v": None}, TypeError, "None is no expression"),
+        ({"v": None}, TypeError, "None is not an expression"),
     ):
         with pytest.raises(kind, match=message):
             table.update("id = 1", values)
-    with pytest.raises(TypeError, match="None is no expression"):
+    with pytest.raises(TypeError, match="None is not an expression"):
         table.merge(spark.sql(ROWS), None).whenMatchedDelete().execute()
     with pytest.raises(WrongColumns, match="the column v is given twice by the rows"):
         table.insert(spark.sql(f"select *, 'again' V from ({ROWS})"))

@@ -144,7 +144,7 @@ def test_a_table_that_another_makes_at_the_same_time_is_no_error(metastore: Meta
     """Even IF NOT EXISTS fails on the type of another's table that is not seen yet; here a type alone stands for it."""
     database = metastore.database
     if database.driver.name != "postgresql":
-        pytest.skip("a table is no type there")
+        pytest.skip("a table is not a type there")
     attempts = list[Any]()
 
     def work(session: Session) -> None:

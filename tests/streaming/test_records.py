@@ -80,20 +80,20 @@ def test_a_delimited_column_that_stands_twice() -> None:
 
 @pytest.mark.parametrize("text", ["x", "1_000", "1e", "--1", "0x1p3"])
 def test_a_text_that_is_no_number(text: str) -> None:
-    with pytest.raises(BadRecord, match=rf"db\.t: column ratio, which is double: '{text}' is no number"):
+    with pytest.raises(BadRecord, match=rf"db\.t: column ratio, which is double: '{text}' is not a number"):
         Delimited("|", ["ratio"]).rows(text, COLUMNS)
-    with pytest.raises(BadRecord, match=rf"db\.t: column price, which is decimal\(8,2\): '{text}' is no number"):
+    with pytest.raises(BadRecord, match=rf"db\.t: column price, which is decimal\(8,2\): '{text}' is not a number"):
         StrictJson().rows(json.dumps({"price": text}), COLUMNS)
 
 
 def test_bytes_of_json_are_utf_8() -> None:
     assert one(StrictJson(), '\ufeff{"name": "é"}'.encode()) == {"name": "é"}
-    with pytest.raises(BadRecord, match="is no JSON"):
+    with pytest.raises(BadRecord, match="is not JSON"):
         StrictJson().rows('{"id": 1}'.encode("utf-16"), COLUMNS)
 
 
 def test_json_that_is_nested_without_end() -> None:
-    with pytest.raises(BadRecord, match="is no JSON"):
+    with pytest.raises(BadRecord, match="is not JSON"):
         StrictJson().rows('{"list": ' + "[" * 1_000_000, COLUMNS)
 
 

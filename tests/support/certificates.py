@@ -20,6 +20,19 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         certificate = self._built(self._name, self._key, []).add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        usage = {"digital_signature", "key_cert_sign", "crl_sign"}
+        fields = (
+            "digital_signature",
+            "content_commitment",
+            "key_encipherment",
+            "data_encipherment",
+            "key_agreement",
+            "key_cert_sign",
+            "crl_sign",
+        )
+        certificate = certificate.add_extension(
+            x509.KeyUsage(**{field: field in usage for field in fields}, encipher_only=False, decipher_only=False), critical=True
+        )
         self.file = folder / f"{name}.pem"
         self.file.write_bytes(certificate.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
@@ -33,6 +46,9 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - timedelta(days=1))
             .not_valid_after(now + timedelta(days=1))
+            # without these Python 3.13 trusts no certificate
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
         return built.add_extension(x509.SubjectAlternativeName(alternatives), critical=False) if alternatives else built
 

@@ -23,7 +23,7 @@ from tests.wire.http.test_pages import get, sample
 
 
 def events(server: Server, event: str) -> list[dict[str, Any]]:
-    """Return the lines of the log of one kind; what is no line of ours, such as stacks, is passed over."""
+    """Return the lines of the log of one kind; what is not a line of ours, such as stacks, is passed over."""
     lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
     return [line for line in lines if line["event"] == event]
 

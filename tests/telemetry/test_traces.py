@@ -157,7 +157,7 @@ def test_an_endpoint_that_is_no_url_is_refused(tmp_path: Path) -> None:
         env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert "traces_endpoint collector:4318 is no URL" in done.stderr
+    assert "traces_endpoint collector:4318 is not a URL" in done.stderr
 
 
 def test_nothing_of_it_is_loaded_unless_asked_for() -> None:

@@ -60,7 +60,7 @@ def put(warehouse: Warehouse, location: str, data: bytes = b"data") -> None:
 
 @pytest.fixture
 def unprivileged_folder() -> Iterator[Path]:
-    """An existing folder in which this process, which is no root meanwhile, may not write."""
+    """An existing folder in which this process, which is not root meanwhile, may not write."""
     base = Path(tempfile.mkdtemp(prefix="metastore-"))
     folder = base / "closed"
     folder.mkdir()

@@ -87,7 +87,7 @@ class Divider:
 def repeated(kind: str, text: str, count: int) -> pa.Array:
     """Return a partition's value so many times as the column of rows; `kind` is Hive's type, `text` as the partition spells it.
 
-    Null for a text that is no value of the type. Timestamps are wall-clock times.
+    Null for a text that is not a value of the type. Timestamps are wall-clock times.
     """
     value = read_value(kind, text)
     if isinstance(value, tuple):

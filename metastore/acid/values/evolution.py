@@ -21,7 +21,7 @@ def loss(there: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, str]]) ->
     """Return why a file, given by the (name, Hive type) of its columns, can not be written anew in a table's columns, None if it can.
 
     It can where a metastore lets the one type become the other, as Hive's compactor does: readers then see what they saw before, though a
-    float that became a string is no float any more.
+    float that became a string is not a float any more.
     """
     if len(there) > len(wanted) and any(mine.lower() != name.lower() for (mine, _), (name, _) in zip(there, wanted, strict=False)):
         return f"it has {len(there)} columns, the table {len(wanted)} of which some are called otherwise: which were dropped is not known"

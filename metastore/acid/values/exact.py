@@ -44,7 +44,7 @@ def exact(values: Any, kind: str) -> Any:
     if pa.types.is_nested(wanted):
         return _nested(values, kind, wanted)
     if pa.types.is_nested(there) or not _is_of_one_sort(there, wanted):
-        raise Changed(f"a value of type {there} is no {kind}")
+        raise Changed(f"a value of type {there} is not a {kind}")
     return checked(values.cast(wanted), kind, values)
 
 
@@ -90,7 +90,7 @@ def _nested(values: Any, kind: str, wanted: pa.DataType) -> Any:
     if pa.types.is_list(wanted) and (pa.types.is_list(there) or pa.types.is_large_list(there)):
         listed = values.cast(pa.list_(there.value_type))
         return lists(listed, exact(listed.values, inner[0][1]), wanted)
-    raise Changed(f"a value of type {there} is no {kind}")
+    raise Changed(f"a value of type {there} is not a {kind}")
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -63,4 +63,4 @@ def _read(kind: int, text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{text!r} is no JSON: {error}") from error
+        raise ValueError(f"{text!r} is not JSON: {error}") from error

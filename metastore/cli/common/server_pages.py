@@ -34,7 +34,7 @@ def fetch(uri: str, tls_ca: Path | None, path: str) -> str:
 
 
 def _address(uri: str, tls_ca: Path | None) -> str:
-    """Return where the pages of the server are. Raises ValueError for what is no URI."""
+    """Return where the pages of the server are. Raises ValueError for what is not a URI."""
     split = urlsplit(uri if "://" in uri else f"thrift://{uri}")
     host = f"[{split.hostname}]" if ":" in (split.hostname or "") else split.hostname
     return f"{'https' if tls_ca is not None or split.scheme == 'https' else 'http'}://{host}:{split.port or DEFAULT_PORT}"

@@ -149,7 +149,7 @@ def queue(
 
     database, dot, table = name.partition(".")
     if not dot:
-        fail(f"{name} is no table: write DATABASE.TABLE", 2)
+        fail(f"{name} is not a table: write DATABASE.TABLE", 2)
     if kind not in {"major", "minor"}:
         fail(f"no type {kind}; use major or minor", 2)
     number = idl.CompactionType.MAJOR if kind == "major" else idl.CompactionType.MINOR

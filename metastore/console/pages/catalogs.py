@@ -79,7 +79,7 @@ def _pair(text: str) -> tuple[str, str]:
     except (ValueError, TypeError):
         first = second = None
     if not isinstance(first, str) or not isinstance(second, str):
-        raise InvalidInput("after_table is no key of a page: take it from the field next_table of the page before")
+        raise InvalidInput("after_table is not a key of a page: take it from the field next_table of the page before")
     return first, second
 
 

@@ -140,4 +140,4 @@ def _filtered(call: Call, name: TableName, by: GetPartitionsFilterSpec | None) -
         return partitions.get_partitions(
             call, name, partitions.by_filter(" AND ".join(f"({each})" for each in filters if each and each.strip()))
         )
-    raise MetaError(f"{mode} is no PartitionFilterMode: send BY_NAMES, BY_VALUES or BY_EXPR")
+    raise MetaError(f"{mode} is not a PartitionFilterMode: send BY_NAMES, BY_VALUES or BY_EXPR")

@@ -65,7 +65,7 @@ class _Reader:
     def take(self, size: int) -> bytes:
         out = self._data[self._at : self._at + size]
         if size < 0 or len(out) < size:
-            raise InvalidInput(f"This is no {self._what}: it ends too early")
+            raise InvalidInput(f"This is not a {self._what}: it ends too early")
         self._at += size
         return out
 
@@ -80,14 +80,14 @@ class _Reader:
     def blob(self) -> bytes:
         size = self.vlong()
         if not 0 <= size <= LONGEST:
-            raise InvalidInput(f"This is no {self._what}: a part of it has {size} bytes")
+            raise InvalidInput(f"This is not a {self._what}: a part of it has {size} bytes")
         return self.take(size)
 
     def text(self) -> str:
         try:
             return self.blob().decode()
         except UnicodeDecodeError as error:
-            raise InvalidInput(f"This is no {self._what}: a text in it is no UTF-8") from error
+            raise InvalidInput(f"This is not a {self._what}: a text in it is not UTF-8") from error
 
     def token(self) -> DelegationToken:
         return DelegationToken(self.blob(), self.blob(), self.text(), self.text())
@@ -133,7 +133,7 @@ def read_token(text: str) -> DelegationToken:
 def read_token_file(data: bytes) -> list[DelegationToken]:
     """Read the tokens of a file, as HADOOP_TOKEN_FILE_LOCATION names one. InvalidInput for another file."""
     if not data.startswith(_FILE):
-        raise InvalidInput("This is no file of Hadoop's tokens, or one in the format of protobuf; write it as Writable, Hadoop's default")
+        raise InvalidInput("This is not a file of Hadoop's tokens, or one in protobuf's format; write it as Writable, Hadoop's default")
     reader = _Reader(data[len(_FILE) :], "file of tokens")
     tokens = []
     for _ in range(reader.vlong()):

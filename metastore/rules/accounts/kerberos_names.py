@@ -37,7 +37,7 @@ def parse_principal(text: str) -> Principal:
     match = _PRINCIPAL.fullmatch(text) if len(text) <= LONGEST else None
     if match is None:
         raise InvalidInput(
-            f"{text[:LONGEST]!r} is no Kerberos name of one or two parts and a realm, such as alice@REALM or hive/host@REALM"
+            f"{text[:LONGEST]!r} is not a Kerberos name of one or two parts and a realm, such as alice@REALM or hive/host@REALM"
         )
     return Principal(match[1], match[2], match[3])
 
@@ -62,7 +62,7 @@ class _Rule:
             return None
         found = base if self.pattern is None else self.pattern.sub(self._replacement, base, count=0 if self.everywhere else 1)
         if re.search("[/@]", found):
-            raise InvalidInput(f"The rule {self.text} makes {found!r}, which is no short name; let it cut off what follows / or @")
+            raise InvalidInput(f"The rule {self.text} makes {found!r}, which is not a short name; let it cut off what follows / or @")
         return found.lower() if self.lower else found
 
     def _replacement(self, match: re.Match[str]) -> str:
@@ -80,7 +80,7 @@ class NameRules:
         while rest:
             match = _RULE.match(rest)
             if match is None:
-                raise InvalidInput(f"kerberos_name_rules: {rest[:200]!r} is no rule; write DEFAULT or RULE:[2:$1@$0](regex)s/from/to/")
+                raise InvalidInput(f"kerberos_name_rules: {rest[:200]!r} is not a rule; write DEFAULT or RULE:[2:$1@$0](regex)s/from/to/")
             self._rules.append(None if match[1] else _read(match))
             rest = rest[match.end() :].strip()
 

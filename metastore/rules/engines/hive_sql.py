@@ -147,7 +147,7 @@ class _Reader:
         return match.lastgroup, match[match.lastgroup]
 
     def _unknown(self) -> NoConstant:
-        return NoConstant(f"{self._text} is no constant")
+        return NoConstant(f"{self._text} is not a constant")
 
 
 def _number(text: str) -> Any:

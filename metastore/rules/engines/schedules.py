@@ -154,7 +154,7 @@ def _years(text: str, field: str) -> Collection[int]:
     for part in field.split(","):
         match = _YEARS.fullmatch(part)
         if match is None or (match["first"] == "*" and match["last"]):
-            raise _refused(text, f"{part} is no year")
+            raise _refused(text, f"{part} is not a year")
         first = FIRST_YEAR if match["first"] == "*" else int(match["first"])
         last = int(match["last"] or (LAST_YEAR if match["step"] or match["first"] == "*" else first))
         if first not in everything or last not in everything or first > last:

@@ -73,7 +73,7 @@ def read(data: bytes) -> Instance:
         # Hive 4 writes the root's class, the others take it for granted.
         found = reader.class_and_object() if version == 5 else reader.marked(FUNCTION, may_be_null=False)
         if not isinstance(found, Instance):
-            raise NotUnderstood("it is no object")
+            raise NotUnderstood("it is not an object")
         if reader.position != len(data):
             raise NotUnderstood(f"{len(data) - reader.position} bytes are left over")
     except NotUnderstood as error:
@@ -156,7 +156,7 @@ class _Reader:
             elif first >> 4 == 0b1110:
                 unit = (first & 0x0F) << 12 | (self.byte() & 0x3F) << 6 | self.byte() & 0x3F
             else:
-                raise NotUnderstood("a text is no text")
+                raise NotUnderstood("a text is not a text")
             units += unit.to_bytes(2, "little")
         return units.decode("utf-16-le")
 

@@ -151,7 +151,7 @@ def date_constant(text: str, token: Token, content: str) -> datetime.date | str:
     try:
         return datetime.date.fromisoformat(content.strip()[-10:])
     except ValueError as wrong:
-        raise error(text, f"'{content}' at position {token.position} is no date ({wrong})") from wrong
+        raise error(text, f"'{content}' at position {token.position} is not a date ({wrong})") from wrong
 
 
 def timestamp_constant(text: str, token: Token, content: str) -> datetime.datetime | str:
@@ -165,7 +165,7 @@ def timestamp_constant(text: str, token: Token, content: str) -> datetime.dateti
         fraction = int((match[6] or "0").ljust(9, "0")) // 1000
         return datetime.datetime.fromisoformat(match[0].partition(".")[0]).replace(microsecond=fraction)
     except ValueError as wrong:
-        raise error(text, f"'{content}' at position {token.position} is no timestamp ({wrong})") from wrong
+        raise error(text, f"'{content}' at position {token.position} is not a timestamp ({wrong})") from wrong
 
 
 def _is_far(parts: re.Match[str]) -> bool:

@@ -50,7 +50,7 @@ def compile_expression(
 ) -> Callable[[Values], bool | None]:
     """Return what evaluates the values of a partition, in the order of `keys` (name, Hive type): True, False, or None for "may match".
 
-    MetaError for a column that is no key.
+    MetaError for a column that is not a key.
     """
     evaluate = _Compiler(keys, default_name).compile(expression)
 

@@ -39,7 +39,7 @@ NOBODY = StatisticsWriter()
 
 
 def writer(write_id: int | None, text: str | None) -> StatisticsWriter:
-    """Read what a request says. MetaError for a text that is no snapshot of a table."""
+    """Read what a request says. MetaError for a text that is not a snapshot of a table."""
     return StatisticsWriter(write_id or -1, seen_by(text))
 
 

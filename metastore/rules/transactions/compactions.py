@@ -76,7 +76,7 @@ class Thresholds(NamedTuple):
     ratio: float
 
     def of_table(self, parameters: Mapping[str, str]) -> Thresholds:
-        """Return them with what a table's parameters replace. MetaError for a value that is no number."""
+        """Return them with what a table's parameters replace. MetaError for a value that is not a number."""
         found: list[float] = [self.number, self.ratio]
         for place, name in enumerate(("hive.compactor.delta.num.threshold", "hive.compactor.delta.pct.threshold")):
             text = parameters.get(THRESHOLD + name)
@@ -84,7 +84,7 @@ class Thresholds(NamedTuple):
                 try:
                     found[place] = float(text)
                 except ValueError as error:
-                    raise MetaError(f"table parameter {THRESHOLD}{name}={text} is no number: correct or remove it") from error
+                    raise MetaError(f"table parameter {THRESHOLD}{name}={text} is not a number: correct or remove it") from error
         return Thresholds(int(found[0]), found[1])
 
 

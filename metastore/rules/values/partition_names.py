@@ -192,7 +192,7 @@ def partial_values(
 def canonical_name(name: str) -> str:
     """Return a partition name as it is stored, whatever the case of its keys and however its values are escaped.
 
-    Without the table's keys their order is not known: it stays. What is no `key=value` is lowered, as a key.
+    Without the table's keys their order is not known: it stays. What is not a `key=value` is lowered, as a key.
     """
     parts = (part.partition("=") for part in name.split("/"))
     return "/".join(escape(unescape(key).lower()) + mark + escape(unescape(value)) for key, mark, value in parts)

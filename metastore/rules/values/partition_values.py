@@ -38,7 +38,7 @@ _PLAIN_FROM, _PLAIN_TO = 1e-3, 1e7
 def read_value(kind: str, text: str) -> Any:
     """Return the Python value of a text: an int, float, Decimal, bool, date, (datetime, nanoseconds) or str.
 
-    None for the default partition, for a text that is no value of the type, and for a type that no partition is compared by.
+    None for the default partition, for a text that is not a value of the type, and for a type that no partition is compared by.
     """
     if text == DEFAULT_PARTITION:
         return None
@@ -73,7 +73,7 @@ def text_of(kind: str, value: Any) -> str:
 
 
 def canonical(kind: str, text: str) -> str:
-    """Return Hive's own text of the value that a text means; a text that is no value of the type stays as it is."""
+    """Return Hive's own text of the value that a text means; a text that is not a value of the type stays as it is."""
     value = read_value(kind, text)
     return text if value is None else text_of(kind, value)
 

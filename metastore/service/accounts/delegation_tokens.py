@@ -109,7 +109,7 @@ def renew(call: Call, text: str | None) -> int:
 
 
 def cancel(call: Call, text: str | None) -> None:
-    """Remove a token, so that it lets nobody in any more; one that is gone is no error. MetaError but for its owner, renewer and admins."""
+    """Remove a token, so that it lets nobody in any more; one that is gone is not an error. MetaError but for owner, renewer and admins."""
     login, token = call.client.login, _read(text)
     if login is None:
         raise MetaError("Only its owner, its renewer and admins cancel a delegation token: log in")

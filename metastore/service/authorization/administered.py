@@ -19,5 +19,5 @@ class Administered(Authorizer):
         return [True] * len(asked) if who.user in self._admins else self.decide(who, asked)
 
     def decide(self, who: Who, asked: Sequence[Access]) -> Sequence[bool]:
-        """Answer about somebody who is no admin."""
+        """Answer about somebody who is not an admin."""
         raise NotImplementedError

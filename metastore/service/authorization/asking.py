@@ -81,5 +81,5 @@ class Asking(Administered):
         return value
 
     def unanswered(self, path: str, why: str) -> MetaError:
-        """Return the error for what is no answer, by which nothing is allowed."""
+        """Return the error for what is not an answer, by which nothing is allowed."""
         return MetaError(without_passwords(f"nothing is allowed: the authorization server at {self.url}/{path} {why}"))

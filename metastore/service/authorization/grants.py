@@ -239,7 +239,7 @@ def _covers(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bo
 
 def _owns_database(snapshot: _Snapshot, rights: Rights, where: Name) -> bool:
     """Tell whether a database is the user's. One of the role `public`, as `default` is, is nobody's: everybody only may create in it."""
-    owner = snapshot.owners.get(where)  # type: ignore[arg-type]  # None is no key
+    owner = snapshot.owners.get(where)  # type: ignore[arg-type]  # None is not a key
     return owner != EVERYBODY and rights.owns(owner)
 
 
@@ -248,7 +248,7 @@ def _has(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:
     held = rights.everywhere | rights.databases.get(where, frozenset())
     if _owns_database(snapshot, rights, where):
         return True
-    if wanted in (CREATE, SEE) and rights.owns(snapshot.owners.get(where)):  # type: ignore[arg-type]  # None is no key
+    if wanted in (CREATE, SEE) and rights.owns(snapshot.owners.get(where)):  # type: ignore[arg-type]  # None is not a key
         return True
     return bool(held) if wanted == SEE else not held.isdisjoint({ALL} if wanted == OWN else {wanted, ALL})
 

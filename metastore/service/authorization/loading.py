@@ -39,7 +39,7 @@ def load(config: Config, database: Database) -> Authorizer | None:
 
 def _class(path: str) -> type[Authorizer]:
     unknown = "is unknown: write none, grants, file, opa, ranger or package.module:Class"
-    wrong = "is no Authorizer: derive it from metastore.service.authorizer.Authorizer"
+    wrong = "is not an Authorizer: derive it from metastore.service.authorizer.Authorizer"
     try:
         return load_class(path, Authorizer, "authorization", unknown=unknown, wrong=wrong)
     except ConfigError as error:

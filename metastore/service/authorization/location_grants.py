@@ -47,7 +47,7 @@ def granted(database: Database) -> list[LocationGrant]:
 def _named(principal: str, kind: int, location: str) -> LocationGrant:
     place = place_of(location)
     if place is None:
-        raise InvalidObject(f"{location!r} is no location: give scheme://authority/path or /path")
+        raise InvalidObject(f"{location!r} is not a location: give scheme://authority/path or /path")
     name = normalize(principal) if kind == PrincipalType.ROLE else principal
     if not name:
         raise InvalidObject(f"location {location} needs the name of a user, group or role")

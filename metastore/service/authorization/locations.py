@@ -47,7 +47,7 @@ def judged_locations(
     for location in dict.fromkeys(locations):
         place = _place(call, location, facts)
         if place is None or (table is not None and place in own):
-            continue  # what is no place is refused by whoever stores it
+            continue  # what is not a place is refused by whoever stores it
         if any(is_in(place, each) for each in own):
             inside[place] = location
             continue

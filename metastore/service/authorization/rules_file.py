@@ -179,7 +179,7 @@ def _rules(values: Mapping[str, Any], part: str, name: str | None, says: Callabl
     for number, rule in enumerate(found if isinstance(found, list) else [found], 1):
         try:
             if not isinstance(rule, Mapping):
-                raise ValueError("it is no object")  # as all that is wrong with a file
+                raise ValueError("it is not an object")  # as all that is wrong with a file
             if "role" in rule:
                 raise ValueError("`role` is of Trino's sessions, which a metastore does not see: use `user` or `group`")
             user, group, catalog, schema, of_name = (_pattern(rule, key) for key in ("user", "group", "catalog", "schema", name))
@@ -203,7 +203,7 @@ def _catalog_access(rule: Mapping[str, Any]) -> int:
 def _privileges(rule: Mapping[str, Any], known: frozenset[str]) -> frozenset[str]:
     held = rule.get("privileges")
     if not isinstance(held, list) or not all(isinstance(each, str) for each in held):
-        raise ValueError("`privileges` is no list of texts")
+        raise ValueError("`privileges` is not a list of texts")
     found = frozenset(each.upper() for each in held)
     if unknown := sorted(found - known):
         raise ValueError(f"it has the unknown privileges {unknown}: {', '.join(sorted(known))} are known")

@@ -1,6 +1,6 @@
 """Move partitions from one table to another, their directories with them. Source: Hive's HMSHandler.exchange_partitions.
 
-Each partition's directory moves by itself, so a target that has other partitions below the same leading keys is no hindrance, and all go
+Each partition's directory moves by itself, so a target that has other partitions below the same leading keys is not a hindrance, and all go
 back when one can not move. Column statistics follow, since the data is the same; privileges, which were granted on another table, do not.
 """
 

@@ -49,7 +49,7 @@ def snapshots(call: Call, name: TableName) -> list[IcebergSnapshot]:
     table = find_table(call, name)
     place = (table.parameters or {}).get(LOCATION)
     if not is_iceberg(table) or not place:
-        raise InvalidOperation(f"{table_label(table)} is no Iceberg table, or has no {LOCATION}")
+        raise InvalidOperation(f"{table_label(table)} is not an Iceberg table, or has no {LOCATION}")
     own = table.sd.location if table.sd is not None else None
     if not own or not call.warehouse.is_below(place, own):
         raise InvalidOperation(f"The metadata of {table_label(table)} lies at {place}, outside of {own}: it is not read")
@@ -60,7 +60,7 @@ def snapshots(call: Call, name: TableName) -> list[IcebergSnapshot]:
             names.setdefault(target["snapshot-id"], []).append(ref)
         listed = [_snapshot(each, found.get("current-snapshot-id"), names) for each in found.get("snapshots") or ()]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise MetaError(f"{place} is no metadata of an Iceberg table: {error!r}") from error
+        raise MetaError(f"{place} is not metadata of an Iceberg table: {error!r}") from error
     return sorted(listed, key=lambda each: each.time, reverse=True)
 
 
@@ -83,9 +83,9 @@ def _read(call: Call, place: str) -> dict[str, Any]:
     try:
         found = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise MetaError(f"{place} is no JSON: {error}") from error
+        raise MetaError(f"{place} is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise MetaError(f"{place} is no metadata of an Iceberg table")
+        raise MetaError(f"{place} is not metadata of an Iceberg table")
     return found
 
 

@@ -1,8 +1,8 @@
 """Delete the files that nobody needs any more: what compactions replaced, and what was dropped while it was read.
 
 A compaction's entry is cleaned when no transaction is open that began before its worker's committed: every reader then uses what the
-worker made. Nothing is deleted but directories that such a reader passes over. Deleting again what is gone is no error, so a cleaner that
-is cut off, or two at a time, do no harm. Source: Hive 4's Cleaner, CompactionCleaner and TaskHandler.
+worker made. Nothing is deleted but directories that such a reader passes over. To delete again what is gone is not an error, so a
+cleaner that is cut off, or two at a time, do no harm. Source: Hive 4's Cleaner, CompactionCleaner and TaskHandler.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def _edit(call: Call, plan: str | None, namespace: str | None, change: Callable[
 
 def _fraction(number: float) -> float:
     if not isfinite(number):
-        raise InvalidObject(f"Alloc fraction {number} of a pool is no number: use one from 0.0 to 1.0")
+        raise InvalidObject(f"Alloc fraction {number} of a pool is not a number: use one from 0.0 to 1.0")
     return number
 
 

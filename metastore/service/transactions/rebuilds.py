@@ -90,7 +90,7 @@ def _made_from(text: str) -> TableSnapshots | None:
         try:
             values = json.loads(text)
         except ValueError as error:
-            raise MetaError(f"validTxnList of the view is no JSON: {error}") from error
+            raise MetaError(f"validTxnList of the view is not JSON: {error}") from error
         if values.get("tableSnapshots"):
             return None
         text = values.get("validTxnList") or ""

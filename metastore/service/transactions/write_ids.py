@@ -43,7 +43,7 @@ def key_of(call: Call, name: str) -> TableKey:
     """Return the table of a text `database.table` or `catalog.database.table`. MetaError."""
     parts = name.split(".")
     if len(parts) not in {2, 3}:
-        raise MetaError(f"{name} is no name of a table: write database.table")
+        raise MetaError(f"{name} is not a name of a table: write database.table")
     return TableKey(*table_name(parts[-2], parts[-1], parts[0] if len(parts) == 3 else None, call.config.default_catalog))
 
 

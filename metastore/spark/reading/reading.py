@@ -296,7 +296,7 @@ def key_texts(table: AcidTableInfo) -> list[str]:
 
 
 def partition_columns(table: AcidTableInfo, zone: str) -> list[Column]:
-    """Return the partition columns of rows whose folder is known; null for a text that is no value of the type, as in Hive.
+    """Return the partition columns of rows whose folder is known; null for a text that is not a value of the type, as in Hive.
 
     Timestamps are wall-clock times of `zone`, as those of data columns are, whatever zone the session has.
     """

@@ -90,7 +90,7 @@ def metastore_uri(spark: SparkSession) -> str:
 def name_parts(name: str) -> list[str]:
     """Return the parts of a name that dots divide; a part may stand in back quotes, within which dots do not. ValueError."""
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name: parts are divided by dots, and stand in back quotes where they hold other characters")
+        raise ValueError(f"{name!r} is not a name: parts are divided by dots, and stand in back quotes where they hold other characters")
     return [inner.replace("``", "`") or plain for inner, plain in _NAME_PART.findall(name)]
 
 
@@ -247,7 +247,7 @@ class AcidTableInfo:
         try:
             hives = hive_name(keys, values_for_keys([key for key, _ in keys], canonical_name(name)))
         except (MetaError, InvalidObject) as error:
-            raise WrongColumns(f"{self.full_name}: {name} is no name of a partition: {error}") from error
+            raise WrongColumns(f"{self.full_name}: {name} is not a name of a partition: {error}") from error
         partition = found(client, self.table, [hives]).get(hives)
         if partition is None:
             raise WrongColumns(f"{self.full_name} has no partition {name}")

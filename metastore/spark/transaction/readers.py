@@ -38,7 +38,7 @@ class Reader:
 
     def __init__(self, spark: SparkSession, uri: str | None, database: str, table: str, lease: float) -> None:
         self._spark = spark
-        self._lease = float(lease)  # what is no number fails here, and not in the thread that looks at all readers
+        self._lease = float(lease)  # what is not a number fails here, and not in the thread that looks at all readers
         self._work = SparkTransaction(spark, uri, read_only=True)
         self._leaves: list[Any] = []
         self.used = time.monotonic()

@@ -32,7 +32,7 @@ Default = Callable[[str], Column]
 def column(value: Expression) -> Column:
     """Return an expression as a column. TypeError for what is none, such as None, of which Spark would make a join without condition."""
     if not isinstance(value, (str, Column)):
-        raise TypeError(f"{value!r} is no expression: give SQL text or a column")
+        raise TypeError(f"{value!r} is not an expression: give SQL text or a column")
     return F.expr(value) if isinstance(value, str) else value
 
 
@@ -82,7 +82,7 @@ def wholly_set(info: AcidTableInfo, values: Mapping[str, Expression], alias: str
 def inserted_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: str, default: Default) -> dict[str, Column]:
     """Return the values of all columns for an insert; those that are not given have their defaults.
 
-    WrongColumns for what is no column, is given twice, or lacks a partition.
+    WrongColumns for what is not a column, is given twice, or lacks a partition.
     """
     paths = {_path(info, name, alias): value for name, value in values.items()}
     _check_apart(info, list(values), list(paths))

@@ -366,7 +366,7 @@ def task_of(file: Status) -> int:
     """Return the number of the task that wrote a file. FileError for a file that Spark does not write."""
     match = _PART.match(file.name)
     if match is None:
-        raise FileError(f"{file.path} is no file that Spark writes")
+        raise FileError(f"{file.path} is not a file that Spark writes")
     return int(match[1])
 
 

@@ -108,7 +108,7 @@ def bound(columns: Iterable[str], but: Collection[str] = ()) -> dict[str, sa.Bin
 
 
 def constant(value: int | str) -> sa.ColumnElement[Any]:
-    """Return a value, which holds no quote, that stands in the statement's text and is no parameter of it."""
+    """Return a value, which holds no quote, that stands in the statement's text and is not a parameter of it."""
     return sa.literal_column(str(value) if isinstance(value, int) else f"'{value}'")
 
 

@@ -93,7 +93,7 @@ class Tokens:
         try:
             header = jws.extract_compact(token.encode()).headers()
         except (JoseError, ValueError, TypeError, KeyError) as error:
-            raise ClientRefused(f"This is no signed token ({type(error).__name__}: {str(error)[:200]})") from None
+            raise ClientRefused(f"This is not a signed token ({type(error).__name__}: {str(error)[:200]})") from None
         reason = f"it has none of type {header.get('alg')} named {header.get('kid')}"
         for fresh in (False, True):
             for key in _fitting(_keys(issuer, fresh=fresh), header):
@@ -192,5 +192,5 @@ def _fetch(url: str) -> Any:
         raise ValueError(f"{url} has more than {MAX_JWKS} bytes")
     found = json.loads(content)
     if not isinstance(found, dict):
-        raise ValueError(f"{url} is no JSON object")
+        raise ValueError(f"{url} is not a JSON object")
     return found

@@ -77,7 +77,7 @@ class Passwords:
 
         Raises TooManyTries, and checks nothing, after too many failures, and where too many wait.
         """
-        if not user or not password:  # an empty password is no login, though a directory may take it for an anonymous one
+        if not user or not password:  # an empty password is not a login, though a directory may take it for an anonymous one
             raise ClientRefused("A login needs a name and a password")
         if max(len(user), len(password)) > MAX_LENGTH:
             raise ClientRefused(f"Name and password have at most {MAX_LENGTH} characters")

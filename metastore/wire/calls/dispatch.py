@@ -272,17 +272,17 @@ class Dispatcher:
         )  # fmt: skip
 
     def _refuse(self, message: Message, dialect: Dialect) -> tuple[bytes | None, str]:
-        """Return the reply to what is no call of a method that has a handler, None for a oneway method, and why."""
+        """Return the reply to what is not a call of a method that has a handler, None for a oneway method, and why."""
         method = message.name
         if method not in self._methods:
             oneway = method in ALL and signature(method).oneway
             return None if oneway else self._exception(message, dialect, unknown_method(method)), "unknown method"
-        error = TApplicationException(TApplicationException.INVALID_MESSAGE_TYPE, f"Message type {message.type} is no call of {method}")
+        error = TApplicationException(TApplicationException.INVALID_MESSAGE_TYPE, f"Message type {message.type} is not a call of {method}")
         return self._exception(message, dialect, error), "no call"
 
     def _arguments(self, message: Message, dialect: Dialect, entry: Method, called: Signature) -> Any:
         if message.invalid_text is not None:
-            raise errors.MetaError(f"{message.invalid_text} of {message.name} is no UTF-8; send text as UTF-8")
+            raise errors.MetaError(f"{message.invalid_text} of {message.name} is not UTF-8; send text as UTF-8")
         old = entry.old_request
         if old is not None and old.suspected(message.body):
             old.take(message.body, decode(message.raw, dialect.protocol, self._settings, old.args))

@@ -78,7 +78,7 @@ cdef class Encoder:
         """Return the error that names the field which was being written."""
         cdef Field field = self._field
         if field is None:
-            return TypeError(f"{self._written!r} is no struct")
+            return TypeError(f"{self._written!r} is not a struct")
         cls = field.owner.cls
         spec = cls.thrift_spec[field.number]
         return TDecodeException(cls.__name__, field.number, field.name, self._written, spec[0], spec[2] if len(spec) > 3 else None)

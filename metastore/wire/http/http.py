@@ -239,7 +239,7 @@ class HttpConversation:
             try:
                 user, _, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
             except ValueError:  # a header may have letters that no base64 has
-                raise ClientRefused("The header Authorization: Basic is no base64 of name:password") from None
+                raise ClientRefused("The header Authorization: Basic is not base64 of name:password") from None
             return self._authenticator.password(user, password, self._peer)
         if self._peer.login is not None:
             return self._peer.login
@@ -262,5 +262,5 @@ class HttpConversation:
             message = read_message(feed, dialect, self._settings, self._dispatcher.choose)
             self._outcome = self._dispatcher.answer(message, self._client, dialect)
         except (Malformed, Unreadable, EndOfStream) as error:
-            return HttpAnswer(400, f"The body is no Thrift message: {error}".encode())
+            return HttpAnswer(400, f"The body is not a Thrift message: {error}".encode())
         return HttpAnswer(200, self._outcome.reply or b"", CONTENT_TYPE)

@@ -77,5 +77,5 @@ def test_a_file_has_tokens_with_aliases() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"HDTS", b"HDTS\1\x0a", b"PK\3\4"])
 def test_another_file_is_refused(data: bytes) -> None:
-    with pytest.raises(InvalidInput, match="no file of Hadoop's tokens"):
+    with pytest.raises(InvalidInput, match="not a file of Hadoop's tokens"):
         read_token_file(data)

@@ -53,12 +53,12 @@ def test_a_principal_that_no_rule_fits_is_refused(principal: str) -> None:
 
 @pytest.mark.parametrize("name", ["a/b/c@FOO.COM", "a@foo/bar.com", "", "@FOO", "a@", "a@b@c", "a\\/b@EXAMPLE.COM", "a" * 2000])
 def test_other_names_are_no_principals(name: str) -> None:
-    with pytest.raises(InvalidInput, match="is no Kerberos name"):
+    with pytest.raises(InvalidInput, match="is not a Kerberos name"):
         parse_principal(name)
 
 
 def test_a_rule_must_make_a_short_name() -> None:
-    with pytest.raises(InvalidInput, match=r"RULE:\[1:\$1@\$0\] makes 'alice@X', which is no short name"):
+    with pytest.raises(InvalidInput, match=r"RULE:\[1:\$1@\$0\] makes 'alice@X', which is not a short name"):
         NameRules("RULE:[1:$1@$0]", REALM).short_name("alice@X")
 
 
@@ -69,8 +69,8 @@ def test_a_rule_that_names_nobody_is_passed_over() -> None:
 @pytest.mark.parametrize(
     ("rules", "reason"),
     [
-        ("DEFAULT nonsense", "'nonsense' is no rule"),
-        ("RULE:[:$1]", "is no rule"),
+        ("DEFAULT nonsense", "'nonsense' is not a rule"),
+        ("RULE:[:$1]", "is not a rule"),
         ("RULE:[1:$2]", r"\$2 in RULE:\[1:\$2\] names no part"),
         ("RULE:[1:$]", "names no part"),
         ("RULE:[1:$1](*)", "can not be read"),

@@ -31,7 +31,7 @@ def test_constants(text: str, value: Any) -> None:
     "date '2020-02-30'", "'a", "5x", "- 'a'", "current_date(1)", "current_user()", "timestamp 'x'",
 ])  # fmt: skip
 def test_what_is_no_constant(text: str) -> None:
-    with pytest.raises(NoConstant, match="is no constant"):
+    with pytest.raises(NoConstant, match="is not a constant"):
         constant(text, NOW)
 
 

@@ -51,7 +51,7 @@ def test_a_tables_parameters_replace_thresholds() -> None:
     prefix = "compactorthreshold.hive.compactor.delta."
     assert BY_DEFAULT.of_table({}) == BY_DEFAULT
     assert BY_DEFAULT.of_table({f"{prefix}num.threshold": "3", f"{prefix}pct.threshold": "0.5"}) == Thresholds(3, 0.5)
-    with pytest.raises(MetaError, match="is no number"):
+    with pytest.raises(MetaError, match="is not a number"):
         BY_DEFAULT.of_table({f"{prefix}num.threshold": "three"})
 
 

@@ -175,7 +175,7 @@ def test_owner_and_renewer_cancel_a_token_for_all_servers(
         with pytest.raises(MetaError, match=r"can not cancel the delegation token of alice|log in"):
             service.cancel(other, text)
     service.cancel(logged_in(secured, user, mechanism="token"), text)
-    service.cancel(logged_in(secured, user), text)  # once more is no error
+    service.cancel(logged_in(secured, user), text)  # once more is not an error
     for metastore in (secured, make_metastore()):
         with pytest.raises(MetaError, match="The delegation token of alice is not there: it was cancelled or has expired"):
             service.find_valid(metastore, read_token(text).identifier)

@@ -71,7 +71,7 @@ def test_the_settings_choose(database: Database) -> None:
         ("grant", "is unknown: write none, grants, file, opa, ranger or package.module:Class"),
         ("no.such:Class", "can not be loaded: ModuleNotFoundError"),
         (f"{HERE}:Nothing", "can not be loaded: AttributeError"),
-        ("metastore.config:Config", "is no Authorizer"),
+        ("metastore.config:Config", "is not an Authorizer"),
         (f"{HERE}:Unmade", "can not be made: OSError: no file"),
     ],
 )

@@ -95,7 +95,7 @@ def put(leaf: Leaf, text: str | None) -> None:
 
 
 def own_name(leaf: Leaf, names: Names) -> str | None:
-    """Return the intruder's counterpart of a name, None for what is no name of a catalog or database."""
+    """Return the intruder's counterpart of a name, None for what is not a name of a catalog or database."""
     text = at(leaf)
     if leaf[1] in CATALOG_FIELDS:
         return OWN_CATALOG

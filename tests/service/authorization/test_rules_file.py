@@ -132,11 +132,11 @@ def test_locations_are_a_list_of_our_own(tmp_path: Path) -> None:
         ('{"tabels": []}', "unknown lists .*tabels"),
         ('{"tables": [{"table": "(", "privileges": []}]}', "rule 1 of tables"),
         ('{"tables": [{"privileges": ["SELCT"]}]}', "rule 1 of tables: it has the unknown privileges .*SELCT"),
-        ('{"tables": [{"table": "t"}]}', "`privileges` is no list"),
+        ('{"tables": [{"table": "t"}]}', "`privileges` is not a list"),
         ('{"schemas": [{"role": "x", "owner": true}]}', "rule 1 of schemas: `role`"),
         ('{"catalogs": [{"allow": "some"}]}', "rule 1 of catalogs: `allow` is 'some'"),
         ('{"locations": [{"location": "x"}]}', "rule 1 of locations: `location`"),
-        ('{"schemas": [3]}', "rule 1 of schemas: it is no object"),
+        ('{"schemas": [3]}', "rule 1 of schemas: it is not an object"),
     ],
 )
 def test_a_broken_file_stops_the_start(tmp_path: Path, text: str, told: str) -> None:

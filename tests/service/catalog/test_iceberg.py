@@ -63,11 +63,11 @@ def test_a_table_without_snapshots_has_none(call: Call) -> None:
 @pytest.mark.parametrize(
     ("content", "name", "text"),
     [
-        (b"{", "a.metadata.json", "no JSON"),
-        (b"[]", "a.metadata.json", "no metadata of an Iceberg table"),
-        (b'{"snapshots": [{}]}', "a.metadata.json", "no metadata of an Iceberg table"),
-        (b'{"snapshots": 1}', "a.metadata.json", "no metadata of an Iceberg table"),
-        (b'{"refs": {"a": {}}}', "a.metadata.json", "no metadata of an Iceberg table"),
+        (b"{", "a.metadata.json", "not JSON"),
+        (b"[]", "a.metadata.json", "not metadata of an Iceberg table"),
+        (b'{"snapshots": [{}]}', "a.metadata.json", "not metadata of an Iceberg table"),
+        (b'{"snapshots": 1}', "a.metadata.json", "not metadata of an Iceberg table"),
+        (b'{"refs": {"a": {}}}', "a.metadata.json", "not metadata of an Iceberg table"),
         (b"no gzip", "a.gz.metadata.json", "can not be unpacked"),
     ],
 )
@@ -113,7 +113,7 @@ def test_what_is_missing_is_told(call: Call) -> None:
     place.unlink()
     with pytest.raises(MetaError, match="is not there"):
         iceberg.snapshots(call, made)
-    with pytest.raises(InvalidOperation, match="no Iceberg table"):
+    with pytest.raises(InvalidOperation, match="not an Iceberg table"):
         iceberg.snapshots(call, make_table(call, "plain"))
     with pytest.raises(NoSuchObject):
         iceberg.snapshots(call, TableName("hive", "default", "nothing"))

@@ -119,7 +119,7 @@ def test_nothing_is_known_of_the_data_at_a_new_location(call: Call, tmp_path: Pa
     table = deepcopy(get_table(call, name))
     table.sd.location = f"file://{table.sd.location.removeprefix('file:')}/"
     alter_table(call, name, table, environment=GATHERED)
-    assert with_statistics(call, name) == ["a"], "that is no other place"
+    assert with_statistics(call, name) == ["a"], "that is not another place"
     assert counted(get_table(call, name).parameters) == COUNTED
     table.sd.location = f"file:{tmp_path}/new"
     alter_table(call, name, table, environment=environment)

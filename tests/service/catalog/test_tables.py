@@ -223,7 +223,7 @@ def test_the_columns_of_a_serde_that_no_engine_can_load_are_not_told(call: Call,
         if is_class:
             assert ask(call, name)[0].type == table.sd.cols[0].type
         else:
-            with pytest.raises(MetaError, match="no name of a class in Java"):
+            with pytest.raises(MetaError, match="not a name of a class in Java"):
                 ask(call, name)
 
 

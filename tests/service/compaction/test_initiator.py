@@ -171,7 +171,7 @@ def test_a_threshold_that_is_no_number_is_noted(call: Call) -> None:
     write(call, name, folder)
     initiate(call.metastore)
     (entry,) = entries(call)
-    assert "compactorthreshold.hive.compactor.delta.pct.threshold=much is no number" in entry.errorMessage
+    assert "compactorthreshold.hive.compactor.delta.pct.threshold=much is not a number" in entry.errorMessage
 
 
 def test_a_table_without_location_is_noted(call: Call) -> None:

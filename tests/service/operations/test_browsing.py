@@ -39,7 +39,7 @@ def test_databases_come_page_by_page(call: Call) -> None:
     rows, sizes = every(lambda key: browsing.databases(call, "hive", "", key, 2), "")
     assert [row.name for row in rows] == ["a", "b", "c_1", "cd", "cx1", "default"]
     assert sizes == [2, 2, 2]
-    assert [row.name for row in browsing.databases(call, "hive", "_", "", 9).rows] == ["c_1"], "a line is no pattern"
+    assert [row.name for row in browsing.databases(call, "hive", "_", "", 9).rows] == ["c_1"], "a line is not a pattern"
     assert browsing.databases(call, "hive", "%", "", 9) == ([], None)
     assert browsing.databases(call, "other", "", "", 9).rows == []
 

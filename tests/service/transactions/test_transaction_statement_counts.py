@@ -176,7 +176,7 @@ def trips(call: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[],
 
     kind = call.database.driver.name
     if kind == "sqlite":
-        pytest.skip("SQLite is no round trip away")
+        pytest.skip("SQLite is not a round trip away")
     elif kind == "mysql":
         from metastore.store.drivers.mysql_connection import MySQLConnection
 

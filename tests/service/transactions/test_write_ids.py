@@ -142,7 +142,7 @@ def test_tables_are_answered_in_the_words_they_were_asked_for(call: Call) -> Non
     ]
     assert write_ids.get_valid_write_ids(call, []) == []
     for wrong in ("t", "a.b.c.d"):
-        with pytest.raises(MetaError, match="no name of a table"):
+        with pytest.raises(MetaError, match="not a name of a table"):
             valid(call, wrong)
     for wrong in ("x", "1:2:y", "1:2:3-z"):
         with pytest.raises(MetaError, match="snapshot"):

@@ -144,7 +144,7 @@ def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
     with pytest.raises(LoginError, match="can not be read: No such file"):
         Token.from_file(tmp_path / "none")
     (tmp_path / "other").write_text("x")
-    with pytest.raises(LoginError, match="no file of Hadoop's tokens"):
+    with pytest.raises(LoginError, match="not a file of Hadoop's tokens"):
         Token.from_file(tmp_path / "other")
 
 

@@ -157,8 +157,8 @@ def test_an_answer_serves_one_connection_once() -> None:
         (b"username=", b"user=", "another authzid|no base64|no such token"),
         (b"response=", b"response=Z", "lacks a cnonce or a response"),
         (b'cnonce="', b'cnonce="",other="', "lacks a cnonce or a response"),
-        (b'username="', b'username="!', "no base64"),
-        (b'username="', b'username="\xff', "no UTF-8"),
+        (b'username="', b'username="!', "not base64"),
+        (b'username="', b'username="\xff', "not UTF-8"),
         (b"charset", b"=charset", "can not be read from byte 0"),
     ],
 )
@@ -174,7 +174,7 @@ def test_an_answer_that_does_not_fit_is_refused(before: bytes, after: bytes, rea
 def test_a_buffer_that_is_no_size_is_refused(size: bytes) -> None:
     theirs = server("integrity")
     answer = client().step(challenge(theirs))
-    with pytest.raises(ClientRefused, match="is no size from 256"):
+    with pytest.raises(ClientRefused, match="is not a size from 256"):
         theirs.step(re.sub(rb"maxbuf=\d+", lambda _: b"maxbuf=" + size, answer))
 
 

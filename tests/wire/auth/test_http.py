@@ -82,7 +82,7 @@ def test_what_is_no_base64_is_told_so(server: ServerThread) -> None:
     for text in ("YTpi=x", "Y\xc3Tpi", "/w=="):
         answer = exchange(server, head("/metastore", f"Authorization: Basic {text}").decode().encode("latin-1"))
         assert answer.startswith(b"HTTP/1.1 401"), answer
-        assert b"no base64 of name:password" in answer
+        assert b"not base64 of name:password" in answer
 
 
 def test_a_body_in_chunks_and_one_that_waits_to_be_asked_for(server: ServerThread) -> None:
@@ -126,7 +126,7 @@ def test_an_unknown_method_and_a_failed_call_are_thrift_replies(server: ServerTh
 def test_what_is_no_call_gets_the_status_that_says_so(server: ServerThread, sent: bytes, status: int) -> None:
     answer = exchange(server, sent)
     assert answer.startswith(b"HTTP/1.1 %d" % status)
-    assert answer.count(b"HTTP/1.1") == 1, "what follows is no request"
+    assert answer.count(b"HTTP/1.1") == 1, "what follows is not a request"
     with connect(server.uri, timeout=20) as client:
         assert client.getStatus() == 2
 

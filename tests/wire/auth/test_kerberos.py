@@ -155,7 +155,7 @@ def chosen(kdc: Kdc, acceptor: Acceptor, answer: bytes) -> LoginDone:
         (b"\x04\0\0\0", "security layer 4"),
         (b"\x02\0\0\x10", "frames of 16 bytes only"),
         (b"\x01\0\0\0\xff", "utf-8"),
-        (b"\x01\0\0\0a/b/c@X", "no Kerberos name"),
+        (b"\x01\0\0\0a/b/c@X", "not a Kerberos name"),
         (b"\x01\0\0\0bob@OTHER", "No rule of kerberos_name_rules"),
     ],
 )
@@ -284,8 +284,8 @@ def test_settings_that_do_not_serve_end_the_start(kdc: Kdc, tmp_path: Path) -> N
         (starts(keytab=other), f"kerberos_keytab: .* it has no key of {SERVICE}; `klist -kt` shows whose"),
         (starts(keytab=keytab, principal="hive"), "kerberos_principal must be service/host@REALM"),
         (starts(keytab=keytab, principal="hive/localhost"), "kerberos_principal must be service/host@REALM"),
-        (starts(keytab=keytab, principal="a/b/c@R"), "kerberos_principal: 'a/b/c@R' is no Kerberos name"),
-        (starts(keytab=keytab, rules="nonsense"), "^kerberos_name_rules: 'nonsense' is no rule"),
+        (starts(keytab=keytab, principal="a/b/c@R"), "kerberos_principal: 'a/b/c@R' is not a Kerberos name"),
+        (starts(keytab=keytab, rules="nonsense"), "^kerberos_name_rules: 'nonsense' is not a rule"),
     ):
         with pytest.raises(ConfigError, match=reason):
             start()

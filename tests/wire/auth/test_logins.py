@@ -239,7 +239,7 @@ def test_http_asks_each_request_who_it_is(place: Place) -> None:
         ({"Authorization": basic, "x_actor_username": "bob"}, "may not act for bob"),
         ({"Authorization": f"Bearer {token[:-4]}"}, "not signed"),
         ({"Authorization": f"Bearer {place.issuer.token(place.issuer.keys[0], aud='x')}"}, "meant for x"),
-        ({"Authorization": "Basic !!"}, "no base64"),
+        ({"Authorization": "Basic !!"}, "not base64"),
         ({"Authorization": "Basic YW5uOnh4"}, "wrong, or there is no such user"),
         ({"Authorization": "Negotiate abc"}, "asks for a login"),
     ):
@@ -271,11 +271,11 @@ def test_our_own_client_logs_in_over_http(place: Place, monkeypatch: pytest.Monk
         assert client.get_all_databases() == ["default"]
     with pytest.raises(LoginError, match="goes over HTTP"):
         connect(place.server.uri)
-    with pytest.raises(LoginError, match="no login over HTTP"):
+    with pytest.raises(LoginError, match="not a login over HTTP"):
         connect(uri, login=Token("x"))
     with connect("http://metastore.example.org", login=Plain("ann", PASSWORD)) as client, pytest.raises(LoginError, match="write https"):
         client.get_all_databases()
-    with pytest.raises(ValueError, match="no metastore URI"):
+    with pytest.raises(ValueError, match="not a metastore URI"):
         connect("ftp://host")
 
 

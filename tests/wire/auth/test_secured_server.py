@@ -266,7 +266,7 @@ def test_without_the_library_server_and_client_say_what_to_install(kdc: Kdc, tmp
         ({"hive.metastore.kerberos.principal": f"hive/other@{REALM}"}, f"it has no key of hive/other@{REALM}"),
         ({"hive.metastore.kerberos.principal": ""}, "needs kerberos_principal and kerberos_keytab"),
         ({"hadoop.rpc.protection": "much"}, "none of authentication, integrity, privacy"),
-        ({"hadoop.security.auth_to_local": "RULE:x"}, "kerberos_name_rules: 'RULE:x' is no rule"),
+        ({"hadoop.security.auth_to_local": "RULE:x"}, "kerberos_name_rules: 'RULE:x' is not a rule"),
     ],
 )
 def test_a_server_whose_settings_do_not_serve_does_not_start(kdc: Kdc, tmp_path: Path, settings: dict[str, str], reason: str) -> None:

@@ -129,12 +129,12 @@ def test_an_empty_container_is_not_an_absent_one(client: Client, stub: Stub) -> 
 def test_text_that_is_no_utf8_is_an_error_that_names_the_field(client: Client) -> None:
     with pytest.raises(idl.MetaException) as caught:
         client.get_table(b"d\xff", "t")
-    assert caught.value.message == "get_table_args.dbname of get_table is no UTF-8; send text as UTF-8"
+    assert caught.value.message == "get_table_args.dbname of get_table is not UTF-8; send text as UTF-8"
     assert client.getStatus() == 2
 
 
 def test_text_that_is_no_utf8_is_the_one_error_that_get_config_value_declares(client: Client) -> None:
-    with pytest.raises(idl.ConfigValSecurityException, match="name of get_config_value is no UTF-8"):
+    with pytest.raises(idl.ConfigValSecurityException, match="name of get_config_value is not UTF-8"):
         client.get_config_value(b"hive\xff", "x")
     assert client.getStatus() == 2
 

@@ -1,4 +1,4 @@
-"""What is no proper message costs its sender the answer or the connection, and nobody else anything."""
+"""What is not a proper message costs its sender the answer or the connection, and nobody else anything."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ VOIDS = b"\x01\x7f\xff\xff\xff"
         b"\x0f\0\x63\x0f\0\0\0\x02" + VOIDS + VOIDS,
         b"\x0d\0\x63\x01\x29\x7f\xff\xff\xff",
         b"\xaa\x03\x84\x07m\xab\r#\xbe\x01)p\x81\xa9\xf3",
-        # SkewedInfo.skewedColValueLocationMaps of a table, sent as a map of texts: the first key is no list header.
+        # SkewedInfo.skewedColValueLocationMaps of a table, sent as a map of texts: the first key is not a list header.
         b"\x0c\0\x01\x0c\0\x07\x0c\0\x0b\x0d\0\x03\x0b\x0b\0\0\0\x01\0\0\0\x05" + VOIDS + b"\0\0\0\0" + b"\0\0\0",
     ],
     ids=["list", "lists in a list", "map", "found by fuzzing", "map of another key type"],

@@ -202,7 +202,7 @@ def _text(expression: bytes) -> str:
 
 
 def _order(text: str | None) -> list[tuple[int, bool]]:
-    """Return (position of a key, whether it descends). MetaError for what is no position; an order of another form orders nothing."""
+    """Return (position of a key, whether it descends). MetaError for what is not a position; an order of another form orders nothing."""
     positions, _, signs = (text or "").partition(":")
     wanted = positions.split(",")
     if not signs or len(wanted) != len(signs):

@@ -22,12 +22,12 @@ TRANSACTION, WRITE_ID = "txnId", "writeId"
 
 
 def dropping_transaction(environment: Mapping[str, str]) -> int:
-    """Return the transaction in which a request drops, 0 for none. MetaError for one that is no number."""
+    """Return the transaction in which a request drops, 0 for none. MetaError for one that is not a number."""
     return _number(environment, TRANSACTION)
 
 
 def dropping_write_id(environment: Mapping[str, str]) -> int:
-    """Return the write id with which a request drops, 0 for none. MetaError for one that is no number."""
+    """Return the write id with which a request drops, 0 for none. MetaError for one that is not a number."""
     return _number(environment, WRITE_ID)
 
 

@@ -43,7 +43,7 @@ def parse(message: bytes) -> dict[str, str]:
         try:
             found[name] = value.decode()
         except UnicodeDecodeError as error:
-            raise ClientRefused(f"{name} of a DIGEST-MD5 message is no UTF-8") from error
+            raise ClientRefused(f"{name} of a DIGEST-MD5 message is not UTF-8") from error
     return found
 
 
@@ -83,5 +83,5 @@ def layer_of(exchange: Exchange, given: Mapping[str, str], *, is_server: bool) -
         return None
     size = given.get("maxbuf", str(_DEFAULT_SIZE))
     if not (size.isascii() and size.isdigit() and 256 <= int(size[:9]) <= MAX_SIZE):
-        raise ClientRefused(f"maxbuf={size[:20]} is no size from 256 to {MAX_SIZE}: let the other side take 65536 bytes")
+        raise ClientRefused(f"maxbuf={size[:20]} is not a size from 256 to {MAX_SIZE}: let the other side take 65536 bytes")
     return DigestLayer(exchange.session_key, is_server=is_server, encrypted=exchange.qop == "auth-conf", max_size=int(size[:9]) - OVERHEAD)

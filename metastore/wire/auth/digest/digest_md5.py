@@ -82,7 +82,7 @@ def _identifier(user: str) -> bytes:
     try:
         return base64.b64decode(user, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise ClientRefused("The user's name of a login by token is no base64") from error
+        raise ClientRefused("The user's name of a login by token is not base64") from error
 
 
 def _ended(_response: bytes) -> LoginDone:
