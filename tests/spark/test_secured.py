@@ -46,7 +46,7 @@ def test_a_table_is_changed_with_a_token(spark: SparkSession, kdc: Kdc, tmp_path
             AcidTable.forName(spark, "default.t", secured.uri)
         monkeypatch.setenv("METASTORE_CLIENT_LOGIN", "token")
         monkeypatch.setenv("METASTORE_CLIENT_TOKEN", "AAAA")
-        with pytest.raises(LoginError, match="no delegation token"):
+        with pytest.raises(LoginError, match="not a delegation token"):
             AcidTable.forName(spark, "default.t", secured.uri)
 
 

@@ -47,7 +47,7 @@ def test_a_stream_outlives_the_time_out_by_its_heartbeats(
         batch.commit()
     assert rows(client, table) == [{"id": 1}]
     monkeypatch.setenv("METASTORE_CLIENT_TOKEN", "AAAA")
-    with pytest.raises(LoginError, match="no delegation token"):
+    with pytest.raises(LoginError, match="not a delegation token"):
         StreamingConnection(server.uri, f"default.{table.tableName}")
 
 
