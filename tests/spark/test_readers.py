@@ -104,6 +104,6 @@ def test_errors_are_ours(spark: SparkSession, table: AcidTable) -> None:
         with pytest.raises(WrongColumns, match="partition"):
             table.compact("major", partition)
     for name in ("", "a..b", "other.default.t", "`open"):
-        with pytest.raises(ValueError, match=r"no name|names no table"):
+        with pytest.raises(ValueError, match=r"not a name|names no table"):
             AcidTable.forName(spark, name)
     assert AcidTable.forName(spark, f"spark_catalog.`default`.{table.name.split('.')[1].upper()}").name == table.name
