@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "metastore"
 
 LAYERS = (
     {"cli", "app", "testing"},
+    {"transfer"},
     {"spark", "streaming"},
     {"acid"},
     {"client"},
@@ -31,7 +32,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 SIDEWAYS = {("cli", "app")}
 
 HOME_OF = {
-    "sqlalchemy": {"store"},
+    "sqlalchemy": {"store", "transfer"},
     "alembic": {"store"},
     "cronsim": {"rules"},
     "sqlite3": {"store"},
@@ -158,7 +159,7 @@ def test_subjects_know_each_other_in_one_direction(package: str) -> None:
     assert left == {}
 
 
-@pytest.mark.parametrize("package", SUBJECTS)
+@pytest.mark.parametrize("package", (*SUBJECTS, "transfer"))
 def test_a_folder_holds_few_modules(package: str) -> None:
     folders = Counter(path.parent for path in MODULES if part(path) == package and path.name != "__init__.py")
     assert {str(folder.relative_to(PACKAGE)): count for folder, count in folders.items() if count > MOST_MODULES} == {}

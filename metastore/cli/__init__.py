@@ -4,6 +4,9 @@
     health       ask a server whether it is ready
     doctor       look at all that a server needs, and say what to do
     db           upgrade or show the schema of a database
+    dump         write all that a metastore holds into one file; restore writes it into a database
+    import       take over what another metastore holds
+    verify, diff compare two metastores, dumps or databases
     users        add, list and revoke the server's own users
     tokens       list and revoke delegation tokens
     config       show every setting, its value and where it came from
@@ -36,6 +39,11 @@ COMMANDS = {
     "health": "server.health:health",
     "doctor": "server.doctor:doctor",
     "db": "server.db:app",
+    "dump": "transfer.moves:dump",
+    "restore": "transfer.moves:restore",
+    "import": "transfer.moves:import_",
+    "verify": "transfer.comparisons:verify",
+    "diff": "transfer.comparisons:diff",
     "users": "accounts.users:app",
     "user": "accounts.users:app",
     "tokens": "accounts.tokens:app",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import typer
 
+LINE_SECONDS = 10
+"""Between two lines of long work, where there is no terminal."""
 Step = Callable[[str], None]
 """Is called when a step is done, with what was done."""
 
@@ -30,6 +32,46 @@ def steps(title: str, total: int | None) -> Iterator[Step]:
         typer.echo(f"{title}: {done}{of} after {time.monotonic() - begun:.0f} s: {text}", err=True)
 
     yield line
+
+
+@contextmanager
+def amount(title: str, unit: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Yield what is to be called with how many more are done; rate and time left are shown, of `total` if it is known.
+
+    A bar on a terminal; elsewhere a line every ten seconds, and one at the end.
+    """
+    done, begun = 0, time.monotonic()
+    told = begun
+
+    def text() -> str:
+        seconds = time.monotonic() - begun
+        rate = done / seconds if seconds else 0.0
+        left = "" if total is None or not rate else f", {max(0.0, (total - done) / rate):.0f} s left"
+        return f"{title}: {done}{'' if total is None else f' of {total}'} {unit} after {seconds:.0f} s, {rate:.0f}/s{left}"
+
+    with _status() if sys.stderr.isatty() else nullcontext(_print) as show:
+
+        def add(more: int) -> None:
+            nonlocal done, told
+            done += more
+            if sys.stderr.isatty() or time.monotonic() - told >= LINE_SECONDS:
+                told = time.monotonic()
+                show(text())
+
+        yield add
+    _print(text())
+
+
+def _print(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+@contextmanager
+def _status() -> Iterator[Callable[[str], None]]:
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield status.update
 
 
 @contextmanager

@@ -302,6 +302,29 @@ class Database:
         """Run queries that all see what was committed before the first. `work` may run more than once."""
         return self._attempt(work, self.driver.begin_snapshot)
 
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Yield a session whose queries all see what was committed before the first, for as long as the caller likes; none is begun again.
+
+        For one who reads very much, a page at a time. The database keeps what is overwritten meanwhile. MetaError for what it refuses.
+        """
+        with self.explained():
+            connection = self.pool.take()
+            try:
+                cursor = connection.cursor()
+                for statement in self.driver.begin_snapshot:
+                    cursor.execute(statement)
+                try:
+                    yield Session(self, cursor)
+                finally:
+                    with suppress(Exception):
+                        self.driver.rollback(cursor)
+            except self.driver.error:
+                self.pool.distrust(connection)
+                raise
+            finally:
+                self.pool.give(connection)
+
     def write(self, work: Callable[[Session], T]) -> T:
         """Run `work` in one transaction and commit; begin again when another transaction was in the way.
 

@@ -104,23 +104,26 @@ class _Descriptors:
         return hash_
 
 
+def stored_location(base: str, name: str, location: str | None) -> tuple[str | None, str | None]:
+    """Return the columns `location` and `place` of a partition of a table at `base`, which does not end in a slash."""
+    stored = location
+    if base and location is not None and location.startswith(base + "/"):
+        stored = "." + location[len(base) :]
+    return stored, (indexed(location) or "") if stored is not None and stored != f"./{name}" else None
+
+
 def rows_of(session: Session, table: Table, named: Iterable[tuple[str, Partition]]) -> list[Row]:
     """Return the rows of partitions; their descriptors are stored where the table lacks them."""
     assert table.id is not None
     bodies = _Descriptors()
     place = table.sd.location if table.sd is not None else None
     base = place.rstrip("/") if place else ""
-    below, skipped = base + "/", len(base)
     rows: list[Row] = []
     for name, partition in named:
         sd = partition.sd
         location, columns, storage, where = None, None, None, None
         if sd is not None:
-            location = sd.location
-            if base and location is not None and location.startswith(below):
-                location = "." + location[skipped:]
-            if location is not None and location != f"./{name}":
-                where = indexed(sd.location) or ""
+            location, where = stored_location(base, name, sd.location)
             columns, storage = bodies.hashes(sd)
         write_id = partition.writeId
         rows.append(

@@ -1,0 +1,1 @@
+"""Commands that move and compare what metastores hold."""

@@ -1,0 +1,95 @@
+"""`metastore verify` and `diff`: compare what two metastores hold. No rule of it stands here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, settings
+from metastore.cli.common.progress import amount
+from metastore.cli.common.tables import print_table
+from metastore.cli.transfer.options import SOURCES, Exclude, Include, Kinds, Rewrite, Without, chosen, failing
+
+if TYPE_CHECKING:
+    from metastore.transfer.comparing import Comparison
+    from metastore.transfer.selection import Selection
+
+One = Annotated[str, typer.Argument(metavar="A", help=SOURCES)]
+Other = Annotated[str | None, typer.Argument(metavar="B", help="The same; without it, the settings' database.")]
+
+
+def verify(
+    one: One,
+    other: Other = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    only: Kinds = None,
+    without: Without = None,
+    rewrite: Rewrite = None,
+    most: Annotated[int, typer.Option(help="Differences that are printed.")] = 20,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+    hive_site: HiveSite = None,
+    assignments: Assignments = None,
+) -> None:
+    """Compare all that two metastores hold: counts and sums first, then the differences. The exit status is 1 if there are any."""
+    with failing():
+        second = other or settings({"db": db}, config, hive_site, assignments).db
+        found = _compared((one, second), chosen(include, exclude, only, without), rewrite or (), most)
+    if as_json:
+        typer.echo(json.dumps({"equal": found.equal, "counts": found.counts, "differences": found.differences}, ensure_ascii=False))
+    else:
+        print_table(("kind", "in A", "in B"), [(kind, *map(str, pair)) for kind, pair in found.counts.items()])
+        _print_differences(found)
+        typer.echo("equal" if found.equal else "different")
+    if not found.equal:
+        raise typer.Exit(1)
+
+
+def diff(
+    one: One,
+    other: Other = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    only: Kinds = None,
+    without: Without = None,
+    rewrite: Rewrite = None,
+    most: Annotated[int, typer.Option(help="Differences that are printed.")] = 1000,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+    hive_site: HiveSite = None,
+    assignments: Assignments = None,
+) -> None:
+    """Print in what two metastores differ, a line for each object. The exit status is 1 if they do."""
+    with failing():
+        second = other or settings({"db": db}, config, hive_site, assignments).db
+        found = _compared((one, second), chosen(include, exclude, only, without), rewrite or (), most)
+    if as_json:
+        typer.echo(json.dumps(found.differences, ensure_ascii=False))
+    else:
+        _print_differences(found)
+    if not found.equal:
+        raise typer.Exit(1)
+
+
+def _compared(places: tuple[str, str], selection: Selection, rewrite: Sequence[str], most: int) -> Comparison:
+    from metastore.transfer import opening
+    from metastore.transfer.comparing import compare
+    from metastore.transfer.rewriting import Rewritten
+
+    with ExitStack() as stack, amount("compare", "records") as step:
+        one, other = (stack.enter_context(closing(opening.reader(place))) for place in places)
+        return compare(Rewritten(one, rewrite), other, selection, most=most, step=step)
+
+
+def _print_differences(found: Comparison) -> None:
+    for each in found.differences:
+        typer.echo(f"{each.record}: {each.words}")
+    if found.is_cut:
+        typer.echo("and more: ask with --most, or for a part with --include")

@@ -1,0 +1,120 @@
+"""`metastore dump`, `restore`, `import`: move what metastores hold. No rule of it stands here."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, settings
+from metastore.cli.common.progress import amount
+from metastore.cli.common.tables import print_table
+from metastore.cli.transfer.options import SOURCES, Each, Exclude, Include, Kinds, Resume, Rewrite, Without, chosen, failing
+
+if TYPE_CHECKING:
+    from metastore.transfer.contract import Reader, Writer
+    from metastore.transfer.moving import Moved
+    from metastore.transfer.selection import Selection
+
+
+def _move(title: str, reader: Reader, writer: Writer | None, selection: Selection, *, resume: bool, each: bool, as_json: bool) -> None:
+    from metastore.transfer.moving import move
+
+    is_whole = not (selection.include or selection.exclude or resume)
+    with amount(title, "records", (reader.partitions() or None) if is_whole else None) as step:
+        if writer is not None:
+            writer.wrote = step
+        moved = move(reader, writer, selection, resume=resume, each=typer.echo if each and not as_json else None)
+    _print(moved, as_json)
+
+
+def _print(moved: Moved, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"records": moved.counts, "skipped": moved.skipped}, ensure_ascii=False))
+        return
+    print_table(("kind", "records"), [(kind, str(count)) for kind, count in moved.counts.items()])
+    for text in moved.skipped:
+        typer.echo(f"not moved: {text}")
+
+
+def dump(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to make.")],
+    source: Annotated[str | None, typer.Option("--from", metavar="SOURCE", help=f"{SOURCES}; without it, the settings' database.")] = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    only: Kinds = None,
+    without: Without = None,
+    each: Each = False,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+    hive_site: HiveSite = None,
+    assignments: Assignments = None,
+) -> None:
+    """Write all that a metastore holds into one file, as it is at this moment. The server may run meanwhile."""
+    from metastore.transfer import opening
+    from metastore.transfer.dumps import DumpWriter
+
+    with failing(), ExitStack() as stack:
+        selection = chosen(include, exclude, only, without)
+        reader = stack.enter_context(closing(opening.reader(source or settings({"db": db}, config, hive_site, assignments).db)))
+        _move("dump", reader, stack.enter_context(closing(DumpWriter(file))), selection, resume=False, each=each, as_json=as_json)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `metastore dump` made.")],
+    include: Include = None,
+    exclude: Exclude = None,
+    only: Kinds = None,
+    without: Without = None,
+    rewrite: Rewrite = None,
+    resume: Resume = False,
+    each: Each = False,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+    hive_site: HiveSite = None,
+    assignments: Assignments = None,
+) -> None:
+    """Write what a dump holds into an empty database, on which no server runs. The file is checked before anything is written."""
+    from metastore.transfer import opening
+    from metastore.transfer.dumps import DumpReader
+    from metastore.transfer.rewriting import Rewritten
+
+    with failing(), ExitStack() as stack:
+        selection = chosen(include, exclude, only, without)
+        reader = DumpReader(file)
+        reader.check()
+        writer = stack.enter_context(closing(opening.writer(settings({"db": db}, config, hive_site, assignments).db)))
+        _move("restore", Rewritten(reader, rewrite or ()), writer, selection, resume=resume, each=each, as_json=as_json)
+
+
+def import_(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCES)],
+    include: Include = None,
+    exclude: Exclude = None,
+    only: Kinds = None,
+    without: Without = None,
+    rewrite: Rewrite = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything and say what can not be taken; write nothing.")] = False,
+    resume: Resume = False,
+    each: Each = False,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+    hive_site: HiveSite = None,
+    assignments: Assignments = None,
+) -> None:
+    """Take over all that another metastore holds into an empty database, on which no server runs. The source is not changed."""
+    from metastore.transfer import opening
+    from metastore.transfer.rewriting import Rewritten
+
+    with failing(), ExitStack() as stack:
+        selection = chosen(include, exclude, only, without)
+        reader = Rewritten(stack.enter_context(closing(opening.reader(source))), rewrite or ())
+        target = settings({"db": db}, config, hive_site, assignments).db
+        writer = None if dry_run else stack.enter_context(closing(opening.writer(target)))
+        _move("import", reader, writer, selection, resume=resume, each=each, as_json=as_json)

@@ -1,0 +1,45 @@
+"""Options and helpers of the commands that move or compare metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from metastore.cli.common.options import fail
+
+if TYPE_CHECKING:
+    from metastore.transfer.selection import Selection
+
+Include = Annotated[
+    list[str] | None,
+    typer.Option(help="Only these: database, database.table or catalog.database.table, with * and ?; may be given several times."),
+]
+Exclude = Annotated[list[str] | None, typer.Option(help="Not these; patterns as of --include.")]
+Kinds = Annotated[list[str] | None, typer.Option("--only", metavar="KIND", help="Only records of this kind, such as privilege.")]
+Without = Annotated[list[str] | None, typer.Option(metavar="KIND", help="No records of this kind.")]
+Rewrite = Annotated[list[str] | None, typer.Option("--rewrite-location", metavar="FROM=TO", help="Locations below FROM lie below TO now.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on where an earlier run was interrupted: tables that are there are left alone.")]
+Each = Annotated[bool, typer.Option("--each", help="Print a line for each object but partitions.")]
+SOURCES = "sqlite:///FILE, postgresql://.., mysql://.. (ours or Java's), thrift://HOST:PORT, or the file of a dump"
+
+
+@contextmanager
+def failing() -> Iterator[None]:
+    """Let what a side refuses end the command."""
+    from metastore.errors import InvalidInput, MetastoreError
+
+    try:
+        yield
+    except InvalidInput as error:
+        fail(error.message, 2)
+    except MetastoreError as error:
+        fail(error.message)
+
+
+def chosen(include: list[str] | None, exclude: list[str] | None, kinds: list[str] | None, without: list[str] | None) -> Selection:
+    from metastore.transfer.selection import selection
+
+    return selection(include or (), exclude or (), kinds or (), without or ())

@@ -1,0 +1,138 @@
+"""Compare two sources record by record with flat memory: sums first, then only what lies where the sums differ. Changes nothing."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from metastore.transfer.contract import Reader
+from metastore.transfer.records import DEFINITIONS, KINDS, Key, Record, key_text, line
+from metastore.transfer.selection import Selection
+
+PLACES = 1 << 14
+"""Sums of a kind: records are told apart by a hash of their keys."""
+HELD = 100_000
+"""Records of one side that are held at once."""
+TOLD = 5000
+_MASK = (1 << 64) - 1
+
+
+class Difference(NamedTuple):
+    """A record that only one side has, or that the sides have otherwise; `words` say in what."""
+
+    record: str
+    words: str
+
+
+class Comparison(NamedTuple):
+    """How many records of each kind either side has, the first differences, and whether there may be more."""
+
+    counts: dict[str, tuple[int, int]]
+    differences: list[Difference]
+    is_cut: bool
+
+    @property
+    def equal(self) -> bool:
+        """Return whether both sides hold the same."""
+        return not self.differences and not self.is_cut
+
+
+class _Sums:
+    """The sums of one side."""
+
+    def __init__(self) -> None:
+        self.sums = {kind: array("Q", bytes(8 * PLACES)) for kind in KINDS}
+        self.counts = {kind: array("Q", bytes(8 * PLACES)) for kind in KINDS}
+
+    def add(self, record: Record) -> None:
+        place = _place(record.key)
+        sums = self.sums[record.kind]
+        sums[place] = (sums[place] + int.from_bytes(blake2b(line(record), digest_size=8).digest(), "big")) & _MASK
+        self.counts[record.kind][place] += 1
+
+
+def _place(key: Key) -> int:
+    return int.from_bytes(blake2b(repr(key).encode(), digest_size=2).digest(), "big") % PLACES
+
+
+def compare(
+    one: Reader, other: Reader, selection: Selection, *, most: int = 100, step: Callable[[int], None] = lambda _: None
+) -> Comparison:
+    """Compare what is wanted of two sources; at most so many differences are given."""
+    sides = []
+    for reader in (one, other):
+        sums = _Sums()
+        for number, record in enumerate(_compared(reader, selection), 1):
+            sums.add(record)
+            if number % TOLD == 0:
+                step(TOLD)
+        sides.append(sums)
+    first, second = sides
+    counts = {kind: (sum(first.counts[kind]), sum(second.counts[kind])) for kind in KINDS}
+    places, is_cut, held = set(), False, 0
+    for kind in KINDS:
+        if kind in DEFINITIONS:
+            continue
+        for place in range(PLACES):
+            if first.sums[kind][place] != second.sums[kind][place] or first.counts[kind][place] != second.counts[kind][place]:
+                size = max(first.counts[kind][place], second.counts[kind][place])
+                is_cut = is_cut or held + size > HELD
+                if not is_cut:
+                    places.add((kind, place))
+                    held += size
+    differences = list(_differences(one, other, selection, places)) if places else []
+    return Comparison(
+        {kind: pair for kind, pair in counts.items() if any(pair) and kind not in DEFINITIONS},
+        differences[:most],
+        is_cut or len(differences) > most,
+    )
+
+
+def _compared(reader: Reader, selection: Selection) -> Iterator[Record]:
+    return (record for record in reader.records(selection) if record.kind not in DEFINITIONS)
+
+
+def _differences(one: Reader, other: Reader, selection: Selection, places: set[tuple[str, int]]) -> Iterator[Difference]:
+    kinds = {kind for kind, _ in places}
+    chosen = selection._replace(kinds=frozenset(kinds | {"table"}) & selection.kinds)
+    found: list[dict[tuple[str, Key], list[Record]]] = []
+    for reader in (one, other):
+        side: dict[tuple[str, Key], list[Record]] = {}
+        for record in _compared(reader, chosen):
+            if (record.kind, _place(record.key)) in places:
+                side.setdefault((record.kind, record.key), []).append(record)
+        found.append(side)
+    for key in sorted({*found[0], *found[1]}, key=lambda key: (list(KINDS).index(key[0]), repr(key[1]))):
+        left, right = (sorted(side.get(key, ()), key=line) for side in found)
+        if left == right:
+            continue
+        name = key_text((left or right)[0])
+        if not right:
+            yield Difference(name, f"only in {one.name}")
+        elif not left:
+            yield Difference(name, f"only in {other.name}")
+        elif len(left) != len(right):
+            yield Difference(name, f"{len(left)} times in {one.name}, {len(right)} times in {other.name}")
+        else:
+            words = [text for a, b in zip(left, right, strict=True) for text in in_words(a.body, b.body)]
+            yield Difference(name, "; ".join(words))
+
+
+def in_words(one: Any, other: Any, path: str = "") -> Iterator[str]:
+    """Yield in what two values of JSON differ, by the paths of their parts."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in sorted({*one, *other}):
+            where = f"{path}.{name}" if path else name
+            if name not in one:
+                yield f"{where} is only in the second: {other[name]!r}"
+            elif name not in other:
+                yield f"{where} is only in the first: {one[name]!r}"
+            else:
+                yield from in_words(one[name], other[name], where)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+            yield from in_words(left, right, f"{path}[{number}]")
+    elif one != other:
+        yield f"{path} is {one!r} in the first, {other!r} in the second"

@@ -1,0 +1,51 @@
+"""What is moved from and to: a reader yields records, a writer takes them. Whatever moves or compares metadata is made of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+from metastore.transfer.records import Key, Record
+from metastore.transfer.selection import Selection
+
+
+class Reader(Protocol):
+    """A source of records; it is never changed."""
+
+    name: str
+    """For people, without passwords."""
+
+    @property
+    def skipped(self) -> list[str]:
+        """What was not yielded, and why."""
+
+    def close(self) -> None:
+        """Close connections."""
+
+    def partitions(self) -> int:
+        """Count the partitions, for whoever shows how far a move has come; 0 where that takes too long."""
+
+    def records(self, selection: Selection) -> Iterator[Record]:
+        """Yield the records that are wanted, in the order of `records.KINDS`, as they were at one moment where the source can do that.
+
+        MetastoreError when the source refuses or is not what it should be.
+        """
+
+
+class Writer(Protocol):
+    """A target of records."""
+
+    name: str
+    skipped: list[str]
+    """What was not written, and why."""
+    wrote: Callable[[int], None]
+    """Is told after each batch how many records it held."""
+
+    def close(self) -> None:
+        """Close connections, and remove what was not finished and can not be gone on with."""
+
+    def begin(self, *, resume: bool = False) -> frozenset[Key]:
+        """Make ready; return the tables that are there whole. MetastoreError for a target that holds something if nobody said to go on."""
+
+    def write(self, records: Iterable[Record]) -> None:
+        """Write records that come in the order of `records.KINDS`."""

@@ -1,0 +1,173 @@
+"""Read and write dumps: a file with a line of JSON for each record, compressed with zstd.
+
+The first line says what the file is and in which version of the format; the last one how many records of each kind there are, and a hash of
+all lines before it: a file that was cut, or of which a byte changed, is noticed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from os import fspath
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+import metastore
+from metastore.errors import InvalidInput
+from metastore.transfer.records import KINDS, Key, Record, line, record_of
+from metastore.transfer.selection import Selection
+
+FORMAT = "metastore dump"
+VERSION = 1
+"""Rises when older servers would misread a dump."""
+CHUNK = 1 << 20
+"""Bytes that are read at once."""
+TOLD = 5000
+"""Records between two reports of how far it has come."""
+
+
+class DumpWriter:
+    """A file as a target of records. It has its name only when it is whole."""
+
+    def __init__(self, path: Path, wrote: Callable[[int], None] = lambda _: None) -> None:
+        self.path = path
+        self.name = fspath(path)
+        self.skipped: list[str] = []
+        self.wrote = wrote
+        self._unfinished = path.with_name(f"{path.name}.unfinished")
+
+    def close(self) -> None:
+        """Remove what was not finished."""
+        self._unfinished.unlink(missing_ok=True)
+
+    def begin(self, *, resume: bool = False) -> frozenset[Key]:
+        """Refuse to write over a file, and to go on with one: it would be of two moments. InvalidInput."""
+        if resume:
+            raise InvalidInput(f"dump {self.name}: a dump can not be resumed, since it is of one moment; write it anew")
+        if self.path.exists():
+            raise InvalidInput(f"dump {self.name} is there already: name another file, or remove it")
+        return frozenset()
+
+    def write(self, records: Iterable[Record]) -> None:
+        """Write all records of a dump. InvalidInput when the file can not be written."""
+        try:
+            with pa.OSFile(fspath(self._unfinished), "wb") as file, pa.CompressedOutputStream(file, "zstd") as stream:
+                self._write(stream, records)
+            self._unfinished.replace(self.path)
+        except OSError as error:
+            raise InvalidInput(f"dump {self.name} can not be written: {error.strerror or error}; see that its folder has room") from error
+
+    def _write(self, stream: Any, records: Iterable[Record]) -> None:
+        hash_, counts = blake2b(digest_size=32), Counter[str]()
+
+        def put(text: bytes) -> None:
+            hash_.update(text)
+            stream.write(text)
+
+        head = {"format": FORMAT, "version": VERSION, "made_by": f"metastore {metastore.__version__}", "time": int(time.time())}
+        put(orjson.dumps(head, option=orjson.OPT_APPEND_NEWLINE))
+        told = 0
+        for number, record in enumerate(records, 1):
+            put(line(record))
+            counts[record.kind] += 1
+            if number % TOLD == 0:
+                self.wrote(TOLD)
+                told = number
+        self.wrote(counts.total() - told)
+        stream.write(orjson.dumps({"records": counts, "hash": hash_.hexdigest()}, option=orjson.OPT_APPEND_NEWLINE))
+
+
+class DumpReader:
+    """A file as a source of records."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = fspath(path)
+        self.skipped: list[str] = []
+        self._counts: dict[str, int] | None = None
+
+    def close(self) -> None:
+        """Do nothing: a file is open only while it is read."""
+
+    def partitions(self) -> int:
+        """Count the partitions: the whole file is read for it, and checked."""
+        return self.check().get("partition", 0)
+
+    def check(self) -> dict[str, int]:
+        """Read the whole file once; return how many records of each kind it has. InvalidInput for one that is none, or is not whole."""
+        if self._counts is None:
+            for _ in self._lines():
+                pass
+        assert self._counts is not None
+        return self._counts
+
+    def records(self, selection: Selection) -> Iterator[Record]:
+        """Yield the records that are wanted. InvalidInput as `check` raises it, if the file was not checked before when it has ended."""
+        for number, text in enumerate(self._lines(), 2):
+            try:
+                record = record_of(text)
+                wanted = record.kind in KINDS and selection.wants_key(record.kind, record.key)
+            except (ValueError, KeyError, TypeError, IndexError) as error:
+                raise InvalidInput(f"dump {self.name}: line {number} is no record: {error}") from error
+            if record.kind not in KINDS:
+                raise InvalidInput(f"dump {self.name}: line {number} is of the kind {record.kind!r}, which this version does not know")
+            if wanted:
+                yield record
+
+    def _lines(self) -> Iterator[bytes]:
+        """Yield the lines of the records; after the last one the trailer is compared with what was read."""
+        hash_, number, last = blake2b(digest_size=32), 0, b""
+        for text in self._texts():
+            if number == 1:
+                self._check_head(last)
+            elif number > 1:
+                yield last
+            hash_.update(last)
+            last = text
+            number += 1
+        if number < 2:
+            raise self._cut()
+        try:
+            trailer = orjson.loads(last)
+            counts, expected = trailer["records"], trailer["hash"]
+        except (ValueError, KeyError, TypeError):
+            raise self._cut() from None
+        if expected != hash_.hexdigest() or sum(counts.values()) != number - 2:
+            raise self._cut()
+        self._counts = counts
+
+    def _texts(self) -> Iterator[bytes]:
+        try:
+            with pa.OSFile(self.name, "rb") as file, pa.CompressedInputStream(file, "zstd") as stream:
+                rest = b""
+                while chunk := stream.read(CHUNK):
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    for each in lines:
+                        yield each + b"\n"
+                if rest:
+                    raise self._cut()
+        except FileNotFoundError:
+            raise InvalidInput(f"dump {self.name} is not there: name a file that `metastore dump` wrote") from None
+        except OSError as error:
+            raise InvalidInput(f"dump {self.name} can not be read: {error}; it is no dump, or was cut or changed") from error
+
+    def _check_head(self, text: bytes) -> None:
+        try:
+            head = orjson.loads(text)
+            is_ours, version = head["format"] == FORMAT, head["version"]
+        except (ValueError, KeyError, TypeError):
+            is_ours, version = False, None
+        if not is_ours:
+            raise InvalidInput(f"dump {self.name} is no dump of a metastore")
+        if version != VERSION:
+            raise InvalidInput(
+                f"dump {self.name} has version {version} of the format, this server reads {VERSION}: use the version of its maker"
+            )
+
+    def _cut(self) -> InvalidInput:
+        return InvalidInput(f"dump {self.name} was cut or changed: its end or its hash is wrong; take another copy")

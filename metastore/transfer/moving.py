@@ -1,0 +1,50 @@
+"""Move what a reader yields to a writer: dump, restore, import and export are this with another reader or writer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from metastore.transfer.contract import Reader, Writer
+from metastore.transfer.records import Record, key_text
+from metastore.transfer.selection import Selection
+
+
+class Moved(NamedTuple):
+    """How many records of each kind were moved, or would be, and what was not, and why."""
+
+    counts: dict[str, int]
+    skipped: list[str]
+
+
+def move(
+    reader: Reader,
+    writer: Writer | None,
+    selection: Selection,
+    *,
+    resume: bool = False,
+    each: Callable[[str], None] | None = None,
+) -> Moved:
+    """Write what is wanted of a source; without a writer only look whether it could be. `each` is told the objects but for partitions.
+
+    MetastoreError when either side refuses; what was written by then stays, to be gone on with by `resume` where the target can do that.
+    """
+    counts = Counter[str]()
+    if writer is not None:
+        selection = selection._replace(done=writer.begin(resume=resume))
+    records = _counted(reader.records(selection), counts, each)
+    if writer is None:
+        for _ in records:
+            pass
+    else:
+        writer.write(records)
+    return Moved(dict(counts), [*reader.skipped, *(writer.skipped if writer is not None else ())])
+
+
+def _counted(records: Iterable[Record], counts: Counter[str], each: Callable[[str], None] | None) -> Iterator[Record]:
+    for record in records:
+        counts[record.kind] += 1
+        if each is not None and record.kind not in ("partition", "descriptor"):
+            each(key_text(record))
+        yield record

@@ -1,0 +1,43 @@
+"""Open what a name says: a database of ours, the database of a Java metastore, a server, or a dump. Reads and writes nothing itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from metastore.errors import InvalidInput
+from metastore.store.core import migrate
+from metastore.store.core.database import Database
+from metastore.transfer.contract import Reader, Writer
+from metastore.transfer.dumps import DumpReader, DumpWriter
+from metastore.transfer.own.reader import OwnReader
+from metastore.transfer.own.writer import OwnWriter
+
+DATABASES = ("sqlite:", "postgresql:", "mysql:")
+
+
+def reader(place: str) -> Reader:
+    """Return the source of a name. MetastoreError for one that is not there, or holds no metastore."""
+    if place.startswith(DATABASES):
+        if place.startswith("sqlite:") and not Path(place.removeprefix("sqlite:///")).exists():
+            raise InvalidInput(f"database {place} is not there")
+        database = Database(place, pool_size=2)
+        found = migrate.current(database)
+        if found is None:
+            raise InvalidInput(f"database {database.url.render_as_string()} holds no metastore")
+        if found != migrate.revisions()[-1]:
+            raise InvalidInput(
+                f"the schema of database {database.url.render_as_string()} has revision {found}, this version reads "
+                f"{migrate.revisions()[-1]}: run `metastore db upgrade`, or dump it with its own version"
+            )
+        return OwnReader(database)
+    dump = DumpReader(Path(place))
+    if not dump.path.is_file():
+        raise InvalidInput(f"{place} is not there: name a dump, sqlite:///FILE, postgresql://.., mysql://.. or thrift://HOST:PORT")
+    return dump
+
+
+def writer(place: str) -> Writer:
+    """Return the target of a name: a database of ours, or a file that is made."""
+    if place.startswith(DATABASES):
+        return OwnWriter(Database(place, pool_size=2))
+    return DumpWriter(Path(place))

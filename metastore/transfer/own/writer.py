@@ -1,0 +1,220 @@
+"""Write records into one of our own databases whose catalog is empty, or go on where somebody was interrupted.
+
+Rows that others refer to are changed in place; the rest of a kind is removed before its first record is written, so that a second run
+changes nothing. No server may run on the database meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any
+
+import orjson
+import sqlalchemy as sa
+
+from metastore.errors import InvalidOperation
+from metastore.places import indexed
+from metastore.store.catalog.tables import tables as table_rows
+from metastore.store.core import authorization_changes, counters, migrate
+from metastore.store.core.database import Database, Session
+from metastore.store.drivers.contract import Row
+from metastore.store.schema.model import compactions, databases, partitions, tables, write_id_ranges
+from metastore.store.schema.registry import registry_columns, registry_schemas
+from metastore.store.transactions.transactions import COMPONENTS, HISTORY, OPEN, WRITE_IDS
+from metastore.transfer.own.reader import COUNTERS
+from metastore.transfer.own.stored import BY_KIND, Stored
+from metastore.transfer.own.table_writer import KEYS, TableWriter, set_sequence
+from metastore.transfer.records import OF_TABLES, Key, Record, key_text
+
+BATCH = 5000
+HAS_TABLES = sa.select(tables.c.id).limit(1)
+TABLES = sa.select(databases.c.catalog, databases.c.name, tables.c.name).select_from(
+    tables.join(databases, tables.c.database_id == databases.c.id)
+)
+LAST_DATABASE = sa.select(sa.func.coalesce(sa.func.max(databases.c.id), 0))
+PARTITION = sa.select(partitions.c.id).where(partitions.c.table_id == sa.bindparam("key"), partitions.c.name == sa.bindparam("name_key"))
+SCHEMAS = sa.select(databases.c.catalog, databases.c.name, registry_schemas.c.name, registry_schemas.c.id).select_from(
+    registry_schemas.join(databases, registry_schemas.c.database_id == databases.c.id)
+)
+LAST_VERSION = sa.select(sa.func.coalesce(sa.func.max(registry_columns.c.version_id), 0))
+_SEQUENCES = {
+    table: sa.text(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), :last)")
+    for table in (databases, compactions, BY_KIND["schema_version"].table)
+}
+_EMPTIED = {"write_id": (write_id_ranges,), "schema_version": (registry_columns,)}
+"""Further tables with rows of a kind."""
+MAY_HOLD = COMPONENTS | HISTORY | WRITE_IDS
+
+
+class OwnWriter:
+    """A database of this project as a target of records."""
+
+    def __init__(self, database: Database, wrote: Callable[[int], None] = lambda _: None) -> None:
+        """`wrote` is told after each batch how many records it held."""
+        self.database = database
+        self.name = database.url.render_as_string()
+        self.skipped: list[str] = []
+        """What was not written, and why."""
+        self.wrote = wrote
+        self._tables: dict[Key, int | None] = {}
+        self._databases: dict[tuple[str, str], int] = {}
+        self._schemas: dict[Key, int] = {}
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.database.close()
+
+    def begin(self, *, resume: bool = False) -> frozenset[Key]:
+        """Make the schema; return the tables that are there. InvalidOperation if there are any and nobody said to go on."""
+        migrate.upgrade(self.database)
+        if not resume and self.database.read(lambda session: session.exists(HAS_TABLES)):
+            raise InvalidOperation(
+                f"database {self.name} has tables: name an empty one, or go on with --resume, which leaves the tables alone that are there"
+            )
+        return frozenset(self.database.read(lambda session: session.rows(TABLES)))
+
+    def write(self, records: Iterable[Record]) -> None:
+        """Write records that come in the order of their kinds."""
+        for of_tables, group in groupby(records, lambda record: record.kind in OF_TABLES):
+            if of_tables:
+                writer = TableWriter(self.database, self.wrote)
+                writer.begin()
+                for record in group:
+                    writer.add(record)
+                writer.end()
+            else:
+                for kind, found in groupby(group, itemgetter(0)):
+                    self._write_kind(kind, found)
+        self.database.write(authorization_changes.note)
+
+    def _write_kind(self, kind: str, records: Iterator[Record]) -> None:
+        write = self._positions if kind == "position" else self._kept if kind in ("role", "catalog", "database") else self._plain
+        is_first = True
+        batch = _take(records)
+        while batch:
+            self.database.write(lambda session, given=batch, first=is_first: write(session, given, first))  # type: ignore[misc]
+            self.wrote(len(batch))
+            batch, is_first = _take(records), False
+
+    def _positions(self, session: Session, records: Sequence[Record], _: bool) -> None:
+        for record in records:
+            counters.raise_to(session, COUNTERS[record.key[0]], record.body["last"])
+
+    def _kept(self, session: Session, records: Sequence[Record], _: bool) -> None:
+        stored = BY_KIND[records[0].kind]
+        rows = [_values(stored, record) for record in records]
+        columns: tuple[str, ...] = (*stored.key, *stored.fields)
+        if stored.kind == "database":
+            known = {(catalog, name): key for catalog, name, key in session.rows(KEYS)}
+            last = session.number(LAST_DATABASE) or 0
+            new = [record.key for record in records if record.key not in known]
+            known |= {(key[0], key[1]): last + number for number, key in enumerate(new, 1)}
+            columns = ("id", *columns, "place", "managed_place")
+            rows = [
+                (known[record.key[0], record.key[1]], *row, indexed(record.body["location"]), indexed(record.body["managed_location"]))
+                for record, row in zip(records, rows, strict=True)
+            ]
+            set_sequence(session, self.database, databases, last + len(new), _SEQUENCES[databases])
+        session.enqueue_upsert(stored.table, columns, rows)
+
+    def _plain(self, session: Session, records: Sequence[Record], is_first: bool) -> None:
+        stored = BY_KIND[records[0].kind]
+        if is_first:
+            for table in (*_EMPTIED.get(stored.kind, ()), stored.table):
+                session.execute(sa.delete(table))
+        numbered = [(record, self._numbers(session, stored, record)) for record in records]
+        taken = [record for record, numbers in numbered if numbers is not None]
+        rows = [(*numbers, *_values(stored, record)) for record, numbers in numbered if numbers is not None]
+        skipped = [f"{key_text(record)}: what it belongs to or refers to is not there" for record, numbers in numbered if numbers is None]
+        columns = (*_numbered(stored), *stored.key, *stored.fields)
+        if stored.kind == "transaction":
+            now = int(time.time() * 1000)
+            columns = (*columns, "heartbeat_ms", "holds")
+            beats = [now if record.body["state"] == OPEN else record.body["started_ms"] for record in taken]
+            rows = [(*row, beat, MAY_HOLD) for row, beat in zip(rows, beats, strict=True)]
+        if stored.kind == "schema_version":
+            columns, rows = ("id", *columns), self._versions(session, taken, rows)
+        session.insert_many(stored.table, columns, rows)
+        if stored.kind == "compaction":
+            set_sequence(session, self.database, compactions, max(record.key[0] for record in records), _SEQUENCES[compactions])
+        self.skipped += skipped
+
+    def _versions(self, session: Session, records: Sequence[Record], rows: Sequence[Row]) -> list[Row]:
+        """Number the rows of schemas' versions, and write the versions' columns."""
+        last = session.number(LAST_VERSION) or 0
+        numbered = list(enumerate(records, last + 1))
+        columns = [(key, place, *column) for key, record in numbered for place, column in enumerate(record.body["columns"])]
+        session.insert_many(registry_columns, ("version_id", "position", "name", "type", "comment"), columns)
+        table = BY_KIND["schema_version"].table
+        set_sequence(session, self.database, table, last + len(records), _SEQUENCES[table])
+        return [(key, *row) for (key, _), row in zip(numbered, rows, strict=True)]
+
+    def _numbers(self, session: Session, stored: Stored, record: Record) -> tuple[Any, ...] | None:
+        """Return what the row has instead of its owner's names and of the table that it refers to; None if one of them is not there."""
+        key, found = record.key, []
+        if stored.owner == "database":
+            found.append(self._database(session, key))
+        elif stored.owner == "schema":
+            if not self._schemas:
+                self._schemas = {tuple(row[:3]): row[3] for row in session.rows(SCHEMAS)}
+            found.append(self._schemas.get(key[:3]))
+        elif stored.owner == "table":
+            found.append(self._table(session, key[:3]))
+        elif stored.owner == "any":
+            return self._granted(session, record)
+        if stored.refers:
+            other = record.body[stored.refers.removesuffix("_id")]
+            number = None if other is None else self._table(session, tuple(other))
+            if None in found or (number is None and other is not None):
+                return None
+            found.append(number)
+            return tuple(found)
+        return None if None in found else tuple(found)
+
+    def _granted(self, session: Session, record: Record) -> tuple[Any, ...] | None:
+        kind, catalog, database, table, partition = record.key[:5]
+        numbers: list[int | None] = [None, None, None]
+        if table is not None:
+            numbers[1] = self._table(session, (catalog, database, table))
+            if numbers[1] is None:
+                return None
+            if partition is not None:
+                numbers[2] = session.number(PARTITION, key=numbers[1], name_key=partition)
+                if numbers[2] is None:
+                    return None
+        elif database is not None:
+            numbers[0] = self._database(session, (catalog, database))
+            if numbers[0] is None:
+                return None
+        return (kind, *numbers)
+
+    def _database(self, session: Session, key: Key) -> int | None:
+        if not self._databases:
+            self._databases = {(catalog, name): number for catalog, name, number in session.rows(KEYS)}
+        return self._databases.get((key[0], key[1]))
+
+    def _table(self, session: Session, names: Key) -> int | None:
+        if names not in self._tables:
+            if len(self._tables) > 100_000:
+                self._tables.clear()
+            self._tables[names] = table_rows.key(session, *names)
+        return self._tables[names]
+
+
+def _take(records: Iterator[Record]) -> list[Record]:
+    return list(islice(records, BATCH))
+
+
+def _numbered(stored: Stored) -> tuple[str, ...]:
+    own = ("object_type", *stored.owner_columns) if stored.owner == "any" else stored.owner_columns
+    return (*own, *((stored.refers,) if stored.refers else ()))
+
+
+def _values(stored: Stored, record: Record) -> tuple[Any, ...]:
+    """Return the values of the columns of the key and the body."""
+    body = record.body
+    fields = [orjson.dumps(body[name]).decode() if name in stored.json and body[name] is not None else body[name] for name in stored.fields]
+    return (*(record.key[len(record.key) - len(stored.key) :]), *fields)

@@ -1,0 +1,92 @@
+"""The canonical form of what a metastore holds: records of a kind, a key and a body, whatever it was read from.
+
+Two metastores hold the same where they yield the same records. Objects are named by their names, never by the numbers of a database's
+rows. Texts that are no data are None, containers that are absent are empty, enums are the numbers of the Thrift interface. What moves on
+while nothing changes is left out: heartbeats, locks, leases, tokens, the events of the log and the history of what ran.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import orjson
+
+Key = tuple[Any, ...]
+
+
+class Record(NamedTuple):
+    """One object; the key's parts are those of its kind in `KINDS`, texts or numbers, None where there is none."""
+
+    kind: str
+    key: Key
+    body: dict[str, Any]
+
+
+_TABLE = ("catalog", "database", "table")
+KINDS: dict[str, tuple[str, ...]] = {
+    "server": ("name",),
+    "role": ("name",),
+    "catalog": ("name",),
+    "connector": ("name",),
+    "database": ("catalog", "name"),
+    "table": _TABLE,
+    "descriptor": (*_TABLE, "hash"),
+    "partition": (*_TABLE, "name"),
+    "constraint": (*_TABLE, "name"),
+    "index": (*_TABLE, "name"),
+    "function": ("catalog", "database", "name"),
+    "procedure": ("catalog", "database", "name"),
+    "package": ("catalog", "database", "name"),
+    "type": ("name",),
+    "role_grant": ("role", "principal_type", "principal"),
+    "privilege": (
+        "object_type", *_TABLE, "partition", "column", "principal_type", "principal", "privilege", "grantor_type", "grantor", "authorizer",
+    ),
+    "location_grant": ("principal_type", "principal", "location"),
+    "credential": ("user", "kind", "hash"),
+    "resource_plan": ("namespace", "name"),
+    "schema": ("catalog", "database", "name"),
+    "schema_version": ("catalog", "database", "schema", "version"),
+    "serde": ("name",),
+    "scheduled_query": ("namespace", "name"),
+    "property": ("map", "name"),
+    "position": ("name",),
+    "transaction": ("id",),
+    "replicated_transaction": ("policy", "source_id"),
+    "transaction_component": ("transaction", *_TABLE, "partition", "operation", "write_id"),
+    "write_id_position": _TABLE,
+    "write_id": (*_TABLE, "write_id"),
+    "min_history": ("transaction", *_TABLE),
+    "compaction": ("id",),
+}  # fmt: skip
+"""The parts of the keys by the kind, in the order in which records come; a table's descriptors and partitions follow it at once."""
+
+OF_TABLES = ("table", "descriptor", "partition")
+"""The kinds that come table by table."""
+DEFINITIONS = ("descriptor",)
+"""The kinds that other records refer to by a hash of the content: they hold nothing of their own."""
+
+POSITIONS = ("transaction", "notification")
+"""The names of positions: the last transaction id that was given out, and the last event's."""
+
+
+def line(record: Record) -> bytes:
+    """Return a record as one line of JSON, the same for equal records, with its end."""
+    return orjson.dumps({"kind": record[0], "key": record[1], "body": record[2]}, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
+
+
+def record_of(text: bytes) -> Record:
+    """Return the record of a line. ValueError or KeyError for what is none."""
+    raw = orjson.loads(text)
+    return Record(raw["kind"], tuple(raw["key"]), raw["body"])
+
+
+def key_text(record: Record) -> str:
+    """Return a record's kind and key for people."""
+    return f"{record.kind} {'.'.join('' if part is None else str(part) for part in record.key)}".rstrip()
+
+
+def content_hash(content: Any) -> str:
+    """Return 64 bits of a hash of JSON, by which partitions name their column lists and storage formats."""
+    return blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()

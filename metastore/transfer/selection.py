@@ -1,0 +1,85 @@
+"""Choose which records are moved, by kinds and by patterns of names. Never looks at a record's body."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from metastore.errors import InvalidInput
+from metastore.transfer.records import KINDS, Key
+
+_WHERE = {kind: tuple(parts.index(name) for name in ("catalog", "database", "table") if name in parts) for kind, parts in KINDS.items()}
+_WHERE["database"] = (0, 1)
+_WHERE["catalog"] = (0,)
+
+
+class Selection(NamedTuple):
+    """What is wanted: without patterns everything. A pattern is `database`, `database.table` or `catalog.database.table` with * and ?."""
+
+    include: tuple[tuple[str, ...], ...] = ()
+    exclude: tuple[tuple[str, ...], ...] = ()
+    kinds: frozenset[str] = frozenset(KINDS)
+    done: Collection[Key] = frozenset()
+    """Tables (catalog, database, name) that are there already: they and what they hold are not wanted."""
+
+    def wants(self, kind: str) -> bool:
+        """Tell whether records of a kind may be wanted. With patterns to include, what belongs to no database is not."""
+        return kind in self.kinds and (bool(_WHERE[kind]) or not self.include)
+
+    def wants_catalog(self, catalog: str) -> bool:
+        """Tell whether anything of a catalog may be wanted."""
+        return not self.include or any(fnmatchcase(catalog, pattern[0]) for pattern in self.include)
+
+    def wants_database(self, catalog: str, database: str) -> bool:
+        """Tell whether a database, or anything in it, may be wanted."""
+        if any(pattern[2] == "*" and _is(pattern[:2], (catalog, database)) for pattern in self.exclude):
+            return False
+        return not self.include or any(_is(pattern[:2], (catalog, database)) for pattern in self.include)
+
+    def wants_table(self, catalog: str, database: str, table: str) -> bool:
+        """Tell whether a table and what belongs to it is wanted."""
+        names = (catalog, database, table)
+        if any(_is(pattern, names) for pattern in self.exclude):
+            return False
+        return not self.include or any(_is(pattern, names) for pattern in self.include)
+
+    def wants_key(self, kind: str, key: Key) -> bool:
+        """Tell whether a record is wanted. One in a database that is of no table is wanted with the database."""
+        if not self.wants(kind):
+            return False
+        named = [key[place] for place in _WHERE[kind]]
+        if not named or named[0] is None:
+            return not self.include
+        if len(named) == 1:
+            return self.wants_catalog(named[0])
+        if len(named) == 2 or named[2] is None:
+            return self.wants_database(named[0], named[1])
+        return self.wants_table(*named) and not (kind in ("table", "descriptor", "partition") and tuple(named) in self.done)
+
+
+EVERYTHING = Selection()
+
+
+def _is(pattern: Sequence[str], names: Sequence[str]) -> bool:
+    return all(fnmatchcase(name, part) for name, part in zip(names, pattern, strict=True))
+
+
+def _pattern(text: str) -> tuple[str, ...]:
+    """Return a pattern's catalog, database and table. InvalidInput."""
+    parts = text.lower().split(".")
+    if len(parts) > 3 or not all(parts):
+        raise InvalidInput(f"pattern {text!r}: write database, database.table or catalog.database.table; * and ? stand for anything")
+    if len(parts) == 1:
+        return "*", parts[0], "*"
+    return tuple(parts) if len(parts) == 3 else ("*", *parts)
+
+
+def selection(
+    include: Sequence[str] = (), exclude: Sequence[str] = (), kinds: Sequence[str] = (), without: Sequence[str] = ()
+) -> Selection:
+    """Return the selection of patterns and kinds. InvalidInput for a pattern or a kind that is none."""
+    if unknown := sorted({*kinds, *without}.difference(KINDS)):
+        raise InvalidInput(f"kind {', '.join(unknown)} is not known: use {', '.join(KINDS)}")
+    chosen = frozenset(kinds or KINDS).difference(without)
+    return Selection(tuple(map(_pattern, include)), tuple(map(_pattern, exclude)), chosen)
