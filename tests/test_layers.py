@@ -159,7 +159,7 @@ def test_subjects_know_each_other_in_one_direction(package: str) -> None:
     assert left == {}
 
 
-@pytest.mark.parametrize("package", (*SUBJECTS, "transfer"))
+@pytest.mark.parametrize("package", [*SUBJECTS, "transfer"])
 def test_a_folder_holds_few_modules(package: str) -> None:
     folders = Counter(path.parent for path in MODULES if part(path) == package and path.name != "__init__.py")
     assert {str(folder.relative_to(PACKAGE)): count for folder, count in folders.items() if count > MOST_MODULES} == {}

@@ -9,6 +9,7 @@ from metastore.store.core import migrate
 from metastore.store.core.database import Database
 from metastore.transfer.contract import Reader, Writer
 from metastore.transfer.dumps import DumpReader, DumpWriter
+from metastore.transfer.hive.reader import HiveReader, version_of
 from metastore.transfer.own.reader import OwnReader
 from metastore.transfer.own.writer import OwnWriter
 
@@ -22,8 +23,10 @@ def reader(place: str) -> Reader:
             raise InvalidInput(f"database {place} is not there")
         database = Database(place, pool_size=2)
         found = migrate.current(database)
-        if found is None:
+        if found is None and (place.startswith("sqlite:") or version_of(database) is None):
             raise InvalidInput(f"database {database.url.render_as_string()} holds no metastore")
+        if found is None:
+            return HiveReader(database)
         if found != migrate.revisions()[-1]:
             raise InvalidInput(
                 f"the schema of database {database.url.render_as_string()} has revision {found}, this version reads "

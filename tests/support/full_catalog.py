@@ -42,7 +42,7 @@ def columns(*named: tuple[str, str]) -> list[Any]:
     return [idl.FieldSchema(name=name, type=kind, comment=f"of {name}" if kind == "int" else None) for name, kind in named]
 
 
-def storage(location: str, *named: tuple[str, str], **more: Any) -> Any:
+def storage(location: str | None, *named: tuple[str, str], **more: Any) -> Any:
     return idl.StorageDescriptor(
         cols=columns(*named), location=location, inputFormat=INPUT, outputFormat=OUTPUT, compressed=False,
         numBuckets=more.pop("buckets", -1),
@@ -269,7 +269,7 @@ class Filler:
 
     def transactions(self) -> None:
         """Make a transactional table with a committed, an aborted and an open transaction."""
-        self.table("sales", "acid", storage(f"{self.root}/sales/acid", ("id", "int")), kind="MANAGED_TABLE", parameters=TRANSACTIONAL)
+        self.table("sales", "acid", storage(None, ("id", "int")), kind="MANAGED_TABLE", parameters=TRANSACTIONAL)
         opened = self.client.open_txns(idl.OpenTxnRequest(4, "ann", "host1", "agent")).txn_ids
         self.client.allocate_table_write_ids(idl.AllocateTableWriteIdsRequest(dbName="sales", tableName="acid", txnIds=opened[:3]))
         for transaction in opened[:3]:

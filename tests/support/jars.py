@@ -126,3 +126,26 @@ def client_classpath(release: str = HIVE) -> str:
 def ranger_classpath() -> str:
     """Return the class path of Ranger's policy engine with RangerEngine. CalledProcessError."""
     return _with_program(f"ranger-{RANGER}", RANGER_ARTIFACTS, Path(__file__).with_name("RangerEngine.java"))
+
+
+SERVER = "4.0.1"
+"""The release of Java's metastore server that runs by itself."""
+SERVER_ARTIFACTS = (
+    "org.apache.hadoop:hadoop-client-api:3.3.6", "org.apache.hadoop:hadoop-client-runtime:3.3.6", "org.postgresql:postgresql:42.7.4",
+    "org.mariadb.jdbc:mariadb-java-client:2.7.12", "org.apache.hadoop:hadoop-hdfs:3.3.6",
+    "org.apache.httpcomponents:httpclient:4.5.13", "com.google.code.gson:gson:2.9.0",
+    "org.codehaus.jettison:jettison:1.5.4", "commons-io:commons-io:2.11.0", "javax.servlet:javax.servlet-api:3.1.0",
+    "commons-collections:commons-collections:3.2.2", "org.slf4j:slf4j-api:1.7.36",
+)  # fmt: skip
+"""What a Hadoop installation would have put beside it, and drivers of databases."""
+
+
+def metastore_server() -> tuple[Path, str]:
+    """Return the folder of Java's metastore server, with the SQL of its schemas, and its class path. CalledProcessError."""
+    with _fetched(f"metastore-{SERVER}", SERVER_ARTIFACTS) as folder:
+        home = folder / f"apache-hive-metastore-{SERVER}-bin"
+        if not (home / "lib").exists():
+            artifact = f"org.apache.hive:hive-standalone-metastore-server:{SERVER}:tar.gz:bin"
+            goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:unpack"
+            subprocess.run(["mvn", "-q", "-B", goal, f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"], check=True)
+        return home, f"{home}/lib/*:{folder}/jars/*"

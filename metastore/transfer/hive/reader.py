@@ -1,0 +1,104 @@
+"""Read the records of a Java metastore's database in one snapshot. Never changes a row: the transaction only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import sqlalchemy as sa
+
+from metastore.errors import InvalidInput
+from metastore.store.core.database import Database
+from metastore.transfer.hive import grants, objects, transactions
+from metastore.transfer.hive.schema import HiveSchema
+from metastore.transfer.hive.tables import Tables
+from metastore.transfer.records import KINDS, OF_TABLES, Record
+from metastore.transfer.selection import Selection
+
+READ: dict[str, Callable[[HiveSchema, objects.Databases], Iterator[Record]]] = {
+    **objects.READ,
+    "role_grant": grants.role_grants,
+    "privilege": grants.privileges,
+    "position": transactions.positions,
+    "transaction": transactions.transactions,
+    "replicated_transaction": transactions.replicated,
+    "transaction_component": transactions.components,
+    "write_id_position": transactions.write_id_positions,
+    "write_id": transactions.write_ids,
+    "min_history": transactions.min_history,
+    "compaction": transactions.compactions,
+}
+"""By the kind of record; a Java metastore has none of the others."""
+VERSIONS = ("2.3", "3.", "4.")
+"""Beginnings of the versions of Hive's schema that are read."""
+LEFT = {
+    "HIVE_LOCKS": "locks: who holds one of an open transaction asks for it again",
+    "MATERIALIZATION_REBUILD_LOCKS": "locks of rebuilds of materialized views",
+    "DELEGATION_TOKENS": "delegation tokens: clients log in again",
+    "DC_PRIVS": "privileges on data connectors",
+    "IDXS": "indexes of Hive 2: make them again",
+    "NOTIFICATION_LOG": "events: consumers that have read all of them go on",
+    "TXN_WRITE_NOTIFICATION_LOG": "files that open transactions wrote, for their events",
+    "RUNTIME_STATS": "statistics of what ran",
+    "SCHEDULED_EXECUTIONS": "executions of scheduled queries",
+    "REPLICATION_METRICS": "metrics of replication",
+}
+"""Tables of which nothing is taken, and what is said of it."""
+
+
+def version_of(database: Database) -> str | None:
+    """Return the version of Hive's schema in a database, None for a database that has none."""
+    with database.reading() as session:
+        schema = HiveSchema(session, database.driver.name)
+        rows = schema.rows("VERSION", "SCHEMA_VERSION") if schema.has("TBLS") else ()
+        return None if not rows else str(rows[0][0])
+
+
+class HiveReader:
+    """The database of a Java metastore as a source of records."""
+
+    def __init__(self, database: Database) -> None:
+        """InvalidInput for a version of the schema that is not read."""
+        self.database = database
+        self.name = database.url.render_as_string()
+        self.skipped: list[str] = []
+        self.version = version_of(database) or "none"
+        if not self.version.startswith(VERSIONS):
+            raise InvalidInput(f"database {self.name} has Hive's schema {self.version}; 2.3 to 4.x are read: run schematool -upgradeSchema")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.database.close()
+
+    def partitions(self) -> int:
+        """Count the partitions."""
+        with self.database.reading() as session:
+            table = HiveSchema(session, self.database.driver.name).name_of("PARTITIONS")
+            return session.number(sa.select(sa.func.count()).select_from(sa.table(table))) or 0
+
+    def records(self, selection: Selection) -> Iterator[Record]:
+        """Yield the records that are wanted. MetaError when the database refuses."""
+        with self.database.reading() as session:
+            schema = HiveSchema(session, self.database.driver.name)
+            databases = objects.databases(schema)
+            self.skipped = [*self._left(schema)]
+            for kind in KINDS:
+                if kind == "table":
+                    yield from Tables(schema, databases).records(selection)
+                elif kind not in OF_TABLES and kind in READ and selection.wants(kind):
+                    yield from (record for record in READ[kind](schema, databases) if selection.wants_key(kind, record.key))
+
+    def _left(self, schema: HiveSchema) -> Iterator[str]:
+        opened = [row[0] for rows in schema.pages("TXNS", "TXN_ID", "TXN_STATE") for row in rows if row[1] == transactions.OPEN]
+        if opened:
+            shown = ", ".join(map(str, opened[:10])) + (" .." if len(opened) > 10 else "")
+            yield (
+                f"{len(opened)} open transactions ({shown}) stay open: their clients may go on at the new server, those that nobody "
+                "heartbeats are aborted there"
+            )
+        if not schema.has("NEXT_WRITE_ID") and not schema.is_empty("COMPLETED_TXN_COMPONENTS"):
+            yield "write ids: Hive 2 has none; its transactional tables need a major compaction before, as for an upgrade to Hive 3"
+        for table, what in LEFT.items():
+            if not schema.is_empty(table):
+                yield what
+        if any(row[0] is not None for row in schema.rows("METASTORE_DB_PROPERTIES", "PROPERTYCONTENT")):
+            yield "property maps of Hive 4"
