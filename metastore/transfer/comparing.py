@@ -15,7 +15,7 @@ PLACES = 1 << 14
 """Sums of a kind: records are told apart by a hash of their keys."""
 HELD = 100_000
 """Records of one side that are held at once."""
-TOLD = 5000
+REPORTED = 5000
 _MASK = (1 << 64) - 1
 
 
@@ -27,11 +27,13 @@ class Difference(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How many records of each kind either side has, the first differences, and whether there may be more."""
+    """How many records of each kind either side has, the first differences, whether there may be more, and what could not be compared."""
 
     counts: dict[str, tuple[int, int]]
     differences: list[Difference]
     is_cut: bool
+    left_out: list[str]
+    """Kinds of which one side does not know all."""
 
     @property
     def equal(self) -> bool:
@@ -61,13 +63,16 @@ def compare(
     one: Reader, other: Reader, selection: Selection, *, most: int = 100, step: Callable[[int], None] = lambda _: None
 ) -> Comparison:
     """Compare what is wanted of two sources; at most so many differences are given."""
+    left_out = sorted(selection.kinds - (one.kinds & other.kinds))
+    selection = selection._replace(kinds=selection.kinds & one.kinds & other.kinds)
+    seen = [each.seen for each in (one, other) if each.seen is not None]
     sides = []
     for reader in (one, other):
         sums = _Sums()
-        for number, record in enumerate(_compared(reader, selection), 1):
+        for number, record in enumerate(_compared(reader, selection, seen), 1):
             sums.add(record)
-            if number % TOLD == 0:
-                step(TOLD)
+            if number % REPORTED == 0:
+                step(REPORTED)
         sides.append(sums)
     first, second = sides
     counts = {kind: (sum(first.counts[kind]), sum(second.counts[kind])) for kind in KINDS}
@@ -82,25 +87,33 @@ def compare(
                 if not is_cut:
                     places.add((kind, place))
                     held += size
-    differences = list(_differences(one, other, selection, places)) if places else []
+    differences = list(_differences(one, other, selection, places, seen)) if places else []
     return Comparison(
         {kind: pair for kind, pair in counts.items() if any(pair) and kind not in DEFINITIONS},
         differences[:most],
         is_cut or len(differences) > most,
+        left_out,
     )
 
 
-def _compared(reader: Reader, selection: Selection) -> Iterator[Record]:
-    return (record for record in reader.records(selection) if record.kind not in DEFINITIONS)
+Seen = list[Callable[[Record], Record]]
 
 
-def _differences(one: Reader, other: Reader, selection: Selection, places: set[tuple[str, int]]) -> Iterator[Difference]:
+def _compared(reader: Reader, selection: Selection, seen: Seen) -> Iterator[Record]:
+    for record in reader.records(selection):
+        if record.kind not in DEFINITIONS:
+            for see in seen:
+                record = see(record)  # noqa: PLW2901  # each sees what the one before did
+            yield record
+
+
+def _differences(one: Reader, other: Reader, selection: Selection, places: set[tuple[str, int]], seen: Seen) -> Iterator[Difference]:
     kinds = {kind for kind, _ in places}
     chosen = selection._replace(kinds=frozenset(kinds | {"table"}) & selection.kinds)
     found: list[dict[tuple[str, Key], list[Record]]] = []
     for reader in (one, other):
         side: dict[tuple[str, Key], list[Record]] = {}
-        for record in _compared(reader, chosen):
+        for record in _compared(reader, chosen, seen):
             if (record.kind, _place(record.key)) in places:
                 side.setdefault((record.kind, record.key), []).append(record)
         found.append(side)

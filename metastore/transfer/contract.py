@@ -1,4 +1,4 @@
-"""What is moved from and to: a reader yields records, a writer takes them. Whatever moves or compares metadata is made of the two."""
+"""The two sides of a move: a reader yields records, a writer takes them. Whatever moves or compares metadata is made of the two."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ class Reader(Protocol):
 
     @property
     def skipped(self) -> list[str]:
-        """What was not yielded, and why."""
+        """Return the things that were not yielded, each with the reason."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of which all are yielded: only these can be compared."""
+
+    @property
+    def seen(self) -> Callable[[Record], Record] | None:
+        """Return what makes of a record as much as this source knows of such records; None where it knows all."""
 
     def close(self) -> None:
         """Close connections."""
@@ -37,7 +45,7 @@ class Writer(Protocol):
 
     name: str
     skipped: list[str]
-    """What was not written, and why."""
+    """Records that were not written, each with the reason."""
     wrote: Callable[[int], None]
     """Is told after each batch how many records it held."""
 

@@ -27,7 +27,7 @@ VERSION = 1
 """Rises when older servers would misread a dump."""
 CHUNK = 1 << 20
 """Bytes that are read at once."""
-TOLD = 5000
+REPORTED = 5000
 """Records between two reports of how far it has come."""
 
 
@@ -71,14 +71,14 @@ class DumpWriter:
 
         head = {"format": FORMAT, "version": VERSION, "made_by": f"metastore {metastore.__version__}", "time": int(time.time())}
         put(orjson.dumps(head, option=orjson.OPT_APPEND_NEWLINE))
-        told = 0
+        reported = 0
         for number, record in enumerate(records, 1):
             put(line(record))
             counts[record.kind] += 1
-            if number % TOLD == 0:
-                self.wrote(TOLD)
-                told = number
-        self.wrote(counts.total() - told)
+            if number % REPORTED == 0:
+                self.wrote(REPORTED)
+                reported = number
+        self.wrote(counts.total() - reported)
         stream.write(orjson.dumps({"records": counts, "hash": hash_.hexdigest()}, option=orjson.OPT_APPEND_NEWLINE))
 
 
@@ -89,6 +89,8 @@ class DumpReader:
         self.path = path
         self.name = fspath(path)
         self.skipped: list[str] = []
+        self.kinds = frozenset(KINDS)
+        self.seen: Callable[[Record], Record] | None = None
         self._counts: dict[str, int] | None = None
 
     def close(self) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from ssl import SSLContext
+from typing import NamedTuple
 
+from metastore.client import connect
 from metastore.errors import InvalidInput
 from metastore.store.core import migrate
 from metastore.store.core.database import Database
@@ -12,12 +15,26 @@ from metastore.transfer.dumps import DumpReader, DumpWriter
 from metastore.transfer.hive.reader import HiveReader, version_of
 from metastore.transfer.own.reader import OwnReader
 from metastore.transfer.own.writer import OwnWriter
+from metastore.transfer.thrift.reader import ThriftReader
 
+SERVERS = ("thrift://", "http://", "https://")
+TIMEOUT = 600.0
+"""Seconds for an answer: a Java metastore takes long to list a hundred thousand partitions."""
 DATABASES = ("sqlite:", "postgresql:", "mysql:")
 
 
-def reader(place: str) -> Reader:
+class Asking(NamedTuple):
+    """How a server is asked: over how many connections, how many calls a second, and in which TLS."""
+
+    connections: int = 4
+    rate: float | None = None
+    tls: SSLContext | None = None
+
+
+def reader(place: str, asking: Asking = Asking()) -> Reader:  # it can not be changed
     """Return the source of a name. MetastoreError for one that is not there, or holds no metastore."""
+    if place.startswith(SERVERS):
+        return ThriftReader(place, lambda: connect(place, tls=asking.tls, timeout=TIMEOUT), asking.connections, asking.rate)
     if place.startswith(DATABASES):
         if place.startswith("sqlite:") and not Path(place.removeprefix("sqlite:///")).exists():
             raise InvalidInput(f"database {place} is not there")

@@ -22,6 +22,8 @@ class Rewritten:
         """Each rule is FROM=TO. InvalidInput."""
         self._reader = reader
         self.name = reader.name
+        self.kinds = reader.kinds
+        self.seen = reader.seen
         pairs = [rule.partition("=") for rule in rules]
         if wrong := ["".join(pair) for pair in pairs if not pair[0] or not pair[2]]:
             raise InvalidInput(f"--rewrite-location {wrong[0]}: write FROM=TO, such as hdfs://old=s3a://new")
@@ -45,7 +47,7 @@ class Rewritten:
 
     @property
     def skipped(self) -> list[str]:
-        """What the reader does not yield, and why."""
+        """Return the things that the reader does not yield, each with the reason."""
         return self._reader.skipped
 
     def records(self, selection: Selection) -> Iterator[Record]:

@@ -15,7 +15,7 @@ _WHERE["catalog"] = (0,)
 
 
 class Selection(NamedTuple):
-    """What is wanted: without patterns everything. A pattern is `database`, `database.table` or `catalog.database.table` with * and ?."""
+    """A choice of records: without patterns everything. A pattern is `database`, `database.table` or `catalog.database.table` with * and ?."""
 
     include: tuple[tuple[str, ...], ...] = ()
     exclude: tuple[tuple[str, ...], ...] = ()

@@ -49,7 +49,7 @@ def asked(one: Client) -> Iterator[Asked]:
         )
     yield "plans", lambda c: c.get_all_resource_plans(idl.WMGetAllResourcePlanRequest("default"))
     for plan in ("plan",):
-        yield f"plan {plan}", lambda c, plan=plan: c.get_resource_plan(idl.WMGetResourcePlanRequest(plan, "default"))
+        yield f"plan {plan}", lambda c, plan=plan: _sorted_plan(c.get_resource_plan(idl.WMGetResourcePlanRequest(plan, "default")))
     yield "schema", lambda c: c.get_ischema(idl.ISchemaName("hive", "sales", "s1"))
     yield "version", lambda c: c.get_schema_version(idl.SchemaVersionDescriptor(idl.ISchemaName("hive", "sales", "s1"), 1))
     yield "query", lambda c: c.get_scheduled_query(idl.ScheduledQueryKey("nightly", "c1"))
@@ -109,6 +109,11 @@ def _of_table(one: Client, catalog: str, database: str, table: str) -> Iterator[
         f"foreign keys of {name}",
         lambda c: c.get_foreign_keys(idl.ForeignKeysRequest(foreign_db_name=database, foreign_tbl_name=table, catName=catalog)).foreignKeys,
     )
+
+
+def _sorted_plan(reply: Any) -> Any:
+    """Return a plan with its parts in an order: Java's have none."""
+    return {name: sorted(each, key=repr) if isinstance(each, list) else each for name, each in plain(reply)["resourcePlan"].items()}
 
 
 def by_repr(values: Any) -> list[Any]:

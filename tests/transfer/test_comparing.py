@@ -12,7 +12,7 @@ from metastore.errors import InvalidInput, InvalidOperation
 from metastore.transfer import comparing
 from metastore.transfer.comparing import compare, in_words
 from metastore.transfer.dumps import DumpReader, DumpWriter
-from metastore.transfer.records import DEFINITIONS, Record, content_hash
+from metastore.transfer.records import DEFINITIONS, KINDS, Record, content_hash
 from metastore.transfer.rewriting import Rewritten
 from metastore.transfer.selection import EVERYTHING, Selection, selection
 
@@ -133,6 +133,8 @@ class _Listed:
 
     name = "listed"
     skipped: list[str] = []  # noqa: RUF012
+    kinds = frozenset(KINDS)
+    seen = None
 
     def __init__(self, records: list[Record]) -> None:
         self.listed = records

@@ -79,6 +79,16 @@ def test_a_client_sees_no_difference(java: Java, imported: str, tmp_path: Path) 
         assert other.get_table_statistics_req(statistics).tableStats[0].statsData.longStats.bitVectors.startswith(b"HLL")
 
 
+def test_its_server_tells_what_its_database_holds(java: Java) -> None:
+    """Two ways to the same: what is read of Hive's tables is what Java makes of them."""
+    one, other = reader(java.url), reader(java.uri)
+    found = compare(one, other, EVERYTHING)
+    assert found.differences == []
+    assert len(found.counts) > 12
+    one.close()
+    other.close()
+
+
 def test_open_transactions_go_on_at_the_new_server(java: Java, imported: str, tmp_path: Path) -> None:
     with serving("--db", imported, *QUIET, home=tmp_path) as server, connect(server.uri) as client:
         client.heartbeat(idl.HeartbeatRequest(txnid=3))

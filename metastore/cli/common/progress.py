@@ -41,7 +41,7 @@ def amount(title: str, unit: str, total: int | None = None) -> Iterator[Callable
     A bar on a terminal; elsewhere a line every ten seconds, and one at the end.
     """
     done, begun = 0, time.monotonic()
-    told = begun
+    shown = begun
 
     def text() -> str:
         seconds = time.monotonic() - begun
@@ -52,10 +52,10 @@ def amount(title: str, unit: str, total: int | None = None) -> Iterator[Callable
     with _status() if sys.stderr.isatty() else nullcontext(_print) as show:
 
         def add(more: int) -> None:
-            nonlocal done, told
+            nonlocal done, shown
             done += more
-            if sys.stderr.isatty() or time.monotonic() - told >= LINE_SECONDS:
-                told = time.monotonic()
+            if sys.stderr.isatty() or time.monotonic() - shown >= LINE_SECONDS:
+                shown = time.monotonic()
                 show(text())
 
         yield add

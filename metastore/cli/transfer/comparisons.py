@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, settings
+from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, TlsCa, settings
 from metastore.cli.common.progress import amount
 from metastore.cli.common.tables import print_table
-from metastore.cli.transfer.options import SOURCES, Exclude, Include, Kinds, Rewrite, Without, chosen, failing
+from metastore.cli.transfer.options import SOURCES, Connections, Exclude, Include, Kinds, Rate, Rewrite, Without, asking, chosen, failing
 
 if TYPE_CHECKING:
     from metastore.transfer.comparing import Comparison
+    from metastore.transfer.opening import Asking
     from metastore.transfer.selection import Selection
+
 
 One = Annotated[str, typer.Argument(metavar="A", help=SOURCES)]
 Other = Annotated[str | None, typer.Argument(metavar="B", help="The same; without it, the settings' database.")]
@@ -29,6 +31,9 @@ def verify(
     exclude: Exclude = None,
     only: Kinds = None,
     without: Without = None,
+    connections: Connections = 4,
+    calls_per_second: Rate = None,
+    tls_ca: TlsCa = None,
     rewrite: Rewrite = None,
     most: Annotated[int, typer.Option(help="Differences that are printed.")] = 20,
     as_json: AsJson = False,
@@ -40,12 +45,21 @@ def verify(
     """Compare all that two metastores hold: counts and sums first, then the differences. The exit status is 1 if there are any."""
     with failing():
         second = other or settings({"db": db}, config, hive_site, assignments).db
-        found = _compared((one, second), chosen(include, exclude, only, without), rewrite or (), most)
+        found = _compared(
+            (one, second), chosen(include, exclude, only, without), rewrite or (), most, asking(connections, calls_per_second, tls_ca)
+        )
     if as_json:
-        typer.echo(json.dumps({"equal": found.equal, "counts": found.counts, "differences": found.differences}, ensure_ascii=False))
+        typer.echo(
+            json.dumps(
+                {"equal": found.equal, "counts": found.counts, "differences": found.differences, "left_out": found.left_out},
+                ensure_ascii=False,
+            )
+        )
     else:
         print_table(("kind", "in A", "in B"), [(kind, *map(str, pair)) for kind, pair in found.counts.items()])
         _print_differences(found)
+        if found.left_out:
+            typer.echo(f"not compared, since one side does not tell all of it: {', '.join(found.left_out)}")
         typer.echo("equal" if found.equal else "different")
     if not found.equal:
         raise typer.Exit(1)
@@ -58,6 +72,9 @@ def diff(
     exclude: Exclude = None,
     only: Kinds = None,
     without: Without = None,
+    connections: Connections = 4,
+    calls_per_second: Rate = None,
+    tls_ca: TlsCa = None,
     rewrite: Rewrite = None,
     most: Annotated[int, typer.Option(help="Differences that are printed.")] = 1000,
     as_json: AsJson = False,
@@ -69,7 +86,9 @@ def diff(
     """Print in what two metastores differ, a line for each object. The exit status is 1 if they do."""
     with failing():
         second = other or settings({"db": db}, config, hive_site, assignments).db
-        found = _compared((one, second), chosen(include, exclude, only, without), rewrite or (), most)
+        found = _compared(
+            (one, second), chosen(include, exclude, only, without), rewrite or (), most, asking(connections, calls_per_second, tls_ca)
+        )
     if as_json:
         typer.echo(json.dumps(found.differences, ensure_ascii=False))
     else:
@@ -78,13 +97,13 @@ def diff(
         raise typer.Exit(1)
 
 
-def _compared(places: tuple[str, str], selection: Selection, rewrite: Sequence[str], most: int) -> Comparison:
+def _compared(places: tuple[str, str], selection: Selection, rewrite: Sequence[str], most: int, asked: Asking) -> Comparison:
     from metastore.transfer import opening
     from metastore.transfer.comparing import compare
     from metastore.transfer.rewriting import Rewritten
 
     with ExitStack() as stack, amount("compare", "records") as step:
-        one, other = (stack.enter_context(closing(opening.reader(place))) for place in places)
+        one, other = (stack.enter_context(closing(opening.reader(place, asked))) for place in places)
         return compare(Rewritten(one, rewrite), other, selection, most=most, step=step)
 
 

@@ -9,10 +9,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, settings
+from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, TlsCa, settings
 from metastore.cli.common.progress import amount
 from metastore.cli.common.tables import print_table
-from metastore.cli.transfer.options import SOURCES, Each, Exclude, Include, Kinds, Resume, Rewrite, Without, chosen, failing
+from metastore.cli.transfer.options import (
+    SOURCES,
+    Connections,
+    Each,
+    Exclude,
+    Include,
+    Kinds,
+    Rate,
+    Resume,
+    Rewrite,
+    Without,
+    asking,
+    chosen,
+    failing,
+)
 
 if TYPE_CHECKING:
     from metastore.transfer.contract import Reader, Writer
@@ -47,6 +61,9 @@ def dump(
     exclude: Exclude = None,
     only: Kinds = None,
     without: Without = None,
+    connections: Connections = 4,
+    calls_per_second: Rate = None,
+    tls_ca: TlsCa = None,
     each: Each = False,
     as_json: AsJson = False,
     db: Db = None,
@@ -58,9 +75,10 @@ def dump(
     from metastore.transfer import opening
     from metastore.transfer.dumps import DumpWriter
 
+    asked = asking(connections, calls_per_second, tls_ca)
     with failing(), ExitStack() as stack:
         selection = chosen(include, exclude, only, without)
-        reader = stack.enter_context(closing(opening.reader(source or settings({"db": db}, config, hive_site, assignments).db)))
+        reader = stack.enter_context(closing(opening.reader(source or settings({"db": db}, config, hive_site, assignments).db, asked)))
         _move("dump", reader, stack.enter_context(closing(DumpWriter(file))), selection, resume=False, each=each, as_json=as_json)
 
 
@@ -98,6 +116,9 @@ def import_(
     exclude: Exclude = None,
     only: Kinds = None,
     without: Without = None,
+    connections: Connections = 4,
+    calls_per_second: Rate = None,
+    tls_ca: TlsCa = None,
     rewrite: Rewrite = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything and say what can not be taken; write nothing.")] = False,
     resume: Resume = False,
@@ -112,9 +133,10 @@ def import_(
     from metastore.transfer import opening
     from metastore.transfer.rewriting import Rewritten
 
+    asked = asking(connections, calls_per_second, tls_ca)
     with failing(), ExitStack() as stack:
         selection = chosen(include, exclude, only, without)
-        reader = Rewritten(stack.enter_context(closing(opening.reader(source))), rewrite or ())
+        reader = Rewritten(stack.enter_context(closing(opening.reader(source, asked))), rewrite or ())
         target = settings({"db": db}, config, hive_site, assignments).db
         writer = None if dry_run else stack.enter_context(closing(opening.writer(target)))
         _move("import", reader, writer, selection, resume=resume, each=each, as_json=as_json)

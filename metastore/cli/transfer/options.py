@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from metastore.cli.common.options import fail
+from metastore.cli.common.options import fail, tls
 
 if TYPE_CHECKING:
+    from metastore.transfer.opening import Asking
     from metastore.transfer.selection import Selection
 
 Include = Annotated[
@@ -23,6 +25,8 @@ Without = Annotated[list[str] | None, typer.Option(metavar="KIND", help="No reco
 Rewrite = Annotated[list[str] | None, typer.Option("--rewrite-location", metavar="FROM=TO", help="Locations below FROM lie below TO now.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where an earlier run was interrupted: tables that are there are left alone.")]
 Each = Annotated[bool, typer.Option("--each", help="Print a line for each object but partitions.")]
+Connections = Annotated[int, typer.Option(min=1, max=64, help="Connections to a server that is asked over Thrift.")]
+Rate = Annotated[float | None, typer.Option("--calls-per-second", min=0.1, help="How many calls a server is asked at most.")]
 SOURCES = "sqlite:///FILE, postgresql://.., mysql://.. (ours or Java's), thrift://HOST:PORT, or the file of a dump"
 
 
@@ -43,3 +47,10 @@ def chosen(include: list[str] | None, exclude: list[str] | None, kinds: list[str
     from metastore.transfer.selection import selection
 
     return selection(include or (), exclude or (), kinds or (), without or ())
+
+
+def asking(connections: int, rate: float | None, tls_ca: Path | None) -> Asking:
+    """Return how servers are asked."""
+    from metastore.transfer.opening import Asking
+
+    return Asking(connections, rate, tls(tls_ca))

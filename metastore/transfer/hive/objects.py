@@ -1,4 +1,4 @@
-"""What a Java metastore holds beside tables, grants and transactions, as records: each function yields one kind."""
+"""Objects of a Java metastore beside tables, grants and transactions, as records: each function yields one kind."""
 
 from __future__ import annotations
 
@@ -256,4 +256,4 @@ READ: dict[str, Callable[[HiveSchema, Databases], Bodies]] = {
     "schema_version": schema_versions,
     "scheduled_query": scheduled_queries,
 }
-"""By the kind of record."""
+"""The functions by the kind of record."""

@@ -27,7 +27,7 @@ READ: dict[str, Callable[[HiveSchema, objects.Databases], Iterator[Record]]] = {
     "min_history": transactions.min_history,
     "compaction": transactions.compactions,
 }
-"""By the kind of record; a Java metastore has none of the others."""
+"""The functions by the kind of record; a Java metastore has none of the others."""
 VERSIONS = ("2.3", "3.", "4.")
 """Beginnings of the versions of Hive's schema that are read."""
 LEFT = {
@@ -61,6 +61,8 @@ class HiveReader:
         self.database = database
         self.name = database.url.render_as_string()
         self.skipped: list[str] = []
+        self.kinds = frozenset({*READ, *OF_TABLES})
+        self.seen: Callable[[Record], Record] | None = None
         self.version = version_of(database) or "none"
         if not self.version.startswith(VERSIONS):
             raise InvalidInput(f"database {self.name} has Hive's schema {self.version}; 2.3 to 4.x are read: run schematool -upgradeSchema")

@@ -31,10 +31,10 @@ COLUMNS = (
     "MAX_COL_LEN", "NUM_TRUES", "NUM_FALSES",
 )  # fmt: skip
 NONE = (b"HL", b"")
-"""What Hive 3 and 4 write for no bit vector or histogram."""
+"""Bytes that Hive 3 and 4 write for no bit vector or histogram."""
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 Statistics = dict[str, dict[str, list[Any]]]
-"""By engine and column: type, when it was analysed, and the data."""
+"""Statistics by engine and column: type, when it was analysed, and the data."""
 
 
 def load(schema: HiveSchema, table: str, by: str, keys: Iterable[int]) -> dict[int, Statistics]:

@@ -36,6 +36,8 @@ def transactions(schema: HiveSchema, _: Databases) -> Iterator[Record]:
     columns = ("TXN_STATE", "TXN_TYPE", "TXN_USER", "TXN_HOST", "TXN_AGENT_INFO", "TXN_STARTED", "TXN_LAST_HEARTBEAT")
     for rows in schema.pages("TXNS", "TXN_ID", *columns):
         for key, state, kind, user, host, agent, started, heartbeat in rows:
+            if key == 0:  # Hive 4 begins with it, so that there is one
+                continue
             body = {
                 "state": state, "type": kind or 0, "user": user, "host": host, "agent": agent, "started_ms": started,
                 "ended_ms": None if state == OPEN else heartbeat, "commit_id": None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -43,6 +43,8 @@ class OwnReader:
         self.database = database
         self.name = database.url.render_as_string()
         self.skipped: list[str] = []
+        self.kinds = frozenset(KINDS)
+        self.seen: Callable[[Record], Record] | None = None
 
     def close(self) -> None:
         """Close the connections."""

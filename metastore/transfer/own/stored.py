@@ -26,7 +26,7 @@ class Stored(NamedTuple):
     key: tuple[str, ...]
     """Columns of the row that are the last parts of the key."""
     owner: str = ""
-    """What the first parts of the key name: a database, a table, a schema, or for privileges anything; the row has its number."""
+    """The thing that the first parts of the key name: a database, table, schema, or for privileges anything; the row has its number."""
     json: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     refers: str = ""

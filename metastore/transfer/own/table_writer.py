@@ -46,7 +46,7 @@ COLUMNS = {
     table_statistics: TABLE_COLUMNS,
     partition_statistics: PARTITION_COLUMNS,
 }  # fmt: skip
-"""What is inserted, in the order of writing but for the tables, which come last."""
+"""Columns that are inserted, in the order of writing but for the tables, which come last."""
 IDS = (tables, partitions)
 LAST = {table: sa.select(sa.func.coalesce(sa.func.max(table.c.id), 0)) for table in IDS}
 KEYS = sa.select(databases.c.catalog, databases.c.name, databases.c.id)

@@ -57,7 +57,7 @@ class OwnWriter:
         self.database = database
         self.name = database.url.render_as_string()
         self.skipped: list[str] = []
-        """What was not written, and why."""
+        """Records that were not written, each with the reason."""
         self.wrote = wrote
         self._tables: dict[Key, int | None] = {}
         self._databases: dict[tuple[str, str], int] = {}

@@ -1,0 +1,284 @@
+"""Read the records of a metastore over Thrift, with several connections and as fast as is allowed. Nothing of it is changed.
+
+The calls are not of one moment: whoever wants that stops what writes meanwhile. What no method tells is not read (`KINDS_READ`), and
+statistics come without the time when they were made, and from Java's servers without bit vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from metastore import idl
+from metastore.client import Client
+from metastore.rules.values.partition_names import make_partition_name
+from metastore.transfer.records import KINDS, OF_TABLES, Record
+from metastore.transfer.selection import Selection
+from metastore.transfer.thrift import constraints, structs
+from metastore.transfer.thrift.calls import Calls
+from metastore.transfer.thrift.tables import Names, Tables, prefixed
+
+NOT_READ = frozenset(
+    {
+        "schema", "schema_version", "serde", "scheduled_query", "property", "type", "index", "location_grant", "credential",
+        "transaction_component", "min_history", "compaction", "replicated_transaction", "server",
+    }
+)  # fmt: skip
+KINDS_READ = frozenset(KINDS) - NOT_READ - {"transaction", "write_id"}
+"""Kinds of which a method tells all there is."""
+INSERT = "i"
+_LEFT = (
+    "schemas, scheduled queries, properties and types: no method lists them",
+    "the queue of compactions, and what committed transactions wrote: ask for compactions again",
+)
+
+
+class ThriftReader:
+    """A server as a source of records."""
+
+    def __init__(self, uri: str, connect: Callable[[], Client], connections: int = 4, rate: float | None = None) -> None:
+        """`rate` is how many calls may begin in a second. MetaError when a call fails."""
+        self.name = uri
+        self.skipped: list[str] = []
+        self.kinds = KINDS_READ
+        self.seen: Callable[[Record], Record] | None = seen
+        self._calls = Calls(connect, connections, rate)
+        self._tables = Tables(self._calls)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._calls.close()
+
+    def partitions(self) -> int:
+        """Return 0: nobody counts them in less time than it takes to read them."""
+        return 0
+
+    def records(self, selection: Selection) -> Iterator[Record]:
+        """Yield the records that are wanted."""
+        self.skipped = [*_LEFT]
+        catalogs = sorted(self._catalogs())
+        databases = [
+            (catalog, name)
+            for catalog in catalogs
+            if selection.wants_catalog(catalog)
+            for name in sorted(self._databases(catalog))
+            if selection.wants_database(catalog, name)
+        ]
+        tables = self._tables.names(selection, databases)
+        steps: dict[str, Callable[[], Iterator[Record]]] = {
+            "role": self._roles,
+            "catalog": lambda: self._of_catalogs(catalogs),
+            "connector": self._connectors,
+            "database": lambda: self._of_databases(databases),
+            "constraint": lambda: self._of_tables(tables),
+            "function": lambda: self._functions(databases),
+            "procedure": lambda: self._procedures(databases),
+            "package": lambda: self._packages(databases),
+            "role_grant": self._role_grants,
+            "privilege": lambda: self._privileges(databases, tables),
+            "resource_plan": self._resource_plans,
+            "position": self._positions,
+            "transaction": self._transactions,
+            "transaction_component": lambda: self._write_ids("transaction_component", tables),
+            "write_id_position": lambda: self._write_ids("write_id_position", tables),
+            "write_id": lambda: self._write_ids("write_id", tables),
+        }
+        for kind in KINDS:
+            if kind == "table" and (selection.wants("table") or selection.wants("partition")):
+                yield from self._tables.records(selection, tables)
+            elif kind in steps and kind not in OF_TABLES and selection.wants(kind):
+                yield from (record for record in steps[kind]() if selection.wants_key(kind, record.key))
+
+    def _catalogs(self) -> Sequence[str]:
+        reply = self._calls.ask("get_catalogs")
+        return ["hive"] if reply is None else list(reply.names)
+
+    def _databases(self, catalog: str) -> Sequence[str]:
+        found: Sequence[str] = self._calls.ask("get_databases", "*" if catalog == "hive" else f"@{catalog}#*")
+        return found
+
+    def _of_catalogs(self, names: Sequence[str]) -> Iterator[Record]:
+        for name in names:
+            reply = self._calls.ask("get_catalog", idl.GetCatalogRequest(name))
+            found = idl.Catalog(name=name) if reply is None else reply.catalog
+            if reply is None:
+                found.locationUri = self._calls.ask("get_database", "default").locationUri
+            body = {"description": found.description, "location": found.locationUri, "create_time": found.createTime or 0}
+            yield Record("catalog", (name,), body)
+
+    def _connectors(self) -> Iterator[Record]:
+        for name in sorted(self._calls.ask("get_dataconnectors", absent=())):
+            found = self._calls.ask("get_dataconnector_req", idl.GetDataConnectorRequest(name))
+            body = {
+                "type": found.type, "url": found.url, "description": found.description, "parameters": found.parameters or {},
+                "owner_name": found.ownerName, "owner_type": found.ownerType, "create_time": found.createTime or 0,
+            }  # fmt: skip
+            yield Record("connector", (name,), body)
+
+    def _of_databases(self, names: Sequence[tuple[str, str]]) -> Iterator[Record]:
+        for where in names:
+            yield Record("database", where, structs.database(self._calls.ask("get_database", prefixed(*where))))
+
+    def _of_tables(self, names: Sequence[Names]) -> Iterator[Record]:
+        for found in self._calls.each(lambda each: constraints.of_table(self._calls, each), names):
+            yield from found
+
+    def _functions(self, databases: Sequence[tuple[str, str]]) -> Iterator[Record]:
+        for where in databases:
+            for name in sorted(self._calls.ask("get_functions", prefixed(*where), "*", absent=())):
+                found = self._calls.ask("get_function", prefixed(*where), name)
+                yield Record("function", (*where, name), structs.function(found))
+
+    def _procedures(self, databases: Sequence[tuple[str, str]]) -> Iterator[Record]:
+        for where in databases:
+            for name in sorted(self._calls.ask("get_all_stored_procedures", idl.ListStoredProcedureRequest(*where), absent=())):
+                found = self._calls.ask("get_stored_procedure", idl.StoredProcedureRequest(*where, name))
+                yield Record("procedure", (*where, name), {"owner_name": found.ownerName, "source": found.source})
+
+    def _packages(self, databases: Sequence[tuple[str, str]]) -> Iterator[Record]:
+        for where in databases:
+            for name in sorted(self._calls.ask("get_all_packages", idl.ListPackageRequest(*where), absent=())):
+                found = self._calls.ask("find_package", idl.GetPackageRequest(*where, name))
+                yield Record("package", (*where, name), {"owner_name": found.ownerName, "header": found.header, "body": found.body})
+
+    def _role_names(self) -> list[str]:
+        return sorted(self._calls.ask("get_role_names"))
+
+    def _roles(self) -> Iterator[Record]:
+        """Yield the roles. When one was made, and by whom, is told of those that somebody has."""
+        for name in self._role_names():
+            known = [
+                each
+                for member in self._members(name)[:1]
+                for each in self._calls.ask("list_roles", member.principalName, member.principalType)
+                if each.roleName == name
+            ]
+            body = (
+                {"create_time": known[0].createTime, "owner_name": known[0].ownerName} if known else {"create_time": 0, "owner_name": None}
+            )
+            yield Record("role", (name,), body)
+
+    def _members(self, role: str) -> Sequence[Any]:
+        reply = self._calls.ask("get_principals_in_role", idl.GetPrincipalsInRoleRequest(role))
+        return (reply.principalGrants if reply is not None else None) or ()
+
+    def _role_grants(self) -> Iterator[Record]:
+        for name in self._role_names():
+            for each in self._members(name):
+                body = {
+                    "grant_option": int(bool(each.grantOption)), "grant_time": each.grantTime, "grantor": each.grantorName,
+                    "grantor_type": each.grantorPrincipalType,
+                }  # fmt: skip
+                yield Record("role_grant", (name, each.principalType, each.principalName), body)
+
+    def _privileges(self, databases: Sequence[tuple[str, str]], tables: Sequence[Names]) -> Iterator[Record]:
+        """Yield all privileges of each principal that holds any on the whole, a database, or a table, or is or has a role."""
+        kinds = idl.HiveObjectType
+        asked = [
+            idl.HiveObjectRef(objectType=kinds.GLOBAL),
+            *(idl.HiveObjectRef(objectType=kinds.DATABASE, catName=catalog, dbName=name) for catalog, name in databases),
+            *(
+                idl.HiveObjectRef(objectType=kind, catName=catalog, dbName=database, objectName=name)
+                for catalog, database, name in tables
+                for kind in (kinds.TABLE, kinds.COLUMN)
+            ),
+        ]
+        holders = {(each.principalType, each.principalName) for role in self._role_names() for each in self._members(role)}
+        holders |= {(idl.PrincipalType.ROLE, role) for role in self._role_names()}
+        for granted in self._calls.each(lambda ref: self._calls.ask("list_privileges", None, None, ref, absent=()), asked):
+            holders |= {(each.principalType, each.principalName) for each in granted}
+        catalogs = sorted({catalog for catalog, _ in databases})
+        for kind, name in sorted(holders):
+            seen = set()
+            for catalog in catalogs:
+                for each in self._calls.ask("list_privileges", name, kind, idl.HiveObjectRef(catName=catalog)):
+                    record = self._privilege(each)
+                    if record.key not in seen:
+                        seen.add(record.key)
+                        yield record
+
+    def _resource_plans(self) -> Iterator[Record]:
+        reply = self._calls.ask("get_all_resource_plans", idl.WMGetAllResourcePlanRequest("default"))
+        for plan in (reply.resourcePlans if reply is not None else None) or ():
+            full = self._calls.ask("get_resource_plan", idl.WMGetResourcePlanRequest(plan.name, plan.ns)).resourcePlan
+            yield Record("resource_plan", (plan.ns or "default", plan.name), structs.resource_plan(full))
+
+    def _positions(self) -> Iterator[Record]:
+        yield Record("position", ("transaction",), {"last": self._calls.ask("get_open_txns").txn_high_water_mark})
+        reply = self._calls.ask("get_current_notificationEventId")
+        yield Record("position", ("notification",), {"last": 0 if reply is None else reply.eventId})
+
+    def _ended(self) -> list[Any]:
+        """Return the transactions that are aborted, and those that are open: nobody can know their write ids, so they count as aborted."""
+        return list(self._calls.ask("get_open_txns_info").open_txns)
+
+    def _transactions(self) -> Iterator[Record]:
+        found = self._ended()
+        opened = [each.id for each in found if each.state == idl.TxnState.OPEN]
+        if opened:
+            shown = ", ".join(map(str, sorted(opened)[:10])) + (" .." if len(opened) > 10 else "")
+            self.skipped.append(
+                f"{len(opened)} open transactions ({shown}) count as aborted: let them end before, or import from the database"
+            )
+        for each in sorted(found, key=lambda each: each.id):
+            started = each.startedTime or 0
+            body = {
+                "state": "a", "type": 0, "user": each.user, "host": each.hostname, "agent": each.agentInfo, "started_ms": started,
+                "ended_ms": each.lastHeartbeatTime or started, "commit_id": None,
+            }  # fmt: skip
+            yield Record("transaction", (each.id,), body)
+
+    def _write_ids(self, kind: str, tables: Sequence[Names]) -> Iterator[Record]:
+        """Yield the next write ids of transactional tables, or those that no reader may see, or what those wrote.
+
+        Which transaction has which of them no method tells: they are given to those that are not committed, in their order, which makes
+        them as invisible as their own would. Each has a component, or the transaction would be taken to have written nothing, and would
+        be forgotten.
+        """
+        state = self._calls.ask("get_open_txns")
+        ended = sorted(state.open_txns)
+        text = f"{state.txn_high_water_mark}:{2**63 - 1}::{','.join(map(str, ended))}"
+        for names in tables:
+            if names[0] != "hive":
+                continue
+            full = ".".join(names[1:])
+            reply = self._calls.ask("get_valid_write_ids", idl.GetValidWriteIdsRequest(fullTableNames=[full], validTxnList=text))
+            for found in reply.tblValidWriteIds if reply is not None else ():
+                if found.writeIdHighWaterMark and kind == "write_id_position":
+                    last = state.txn_high_water_mark
+                    yield Record(kind, names, {"next": found.writeIdHighWaterMark + 1, "last_transaction": last, "last_change": last})
+                elif found.writeIdHighWaterMark:
+                    owners = zip(sorted(found.invalidWriteIds), ended, strict=False)
+                    for each, owner in owners:
+                        if kind == "write_id":
+                            yield Record(kind, (*names, each), {"transaction_id": owner})
+                        else:
+                            key = (owner, *names, None, INSERT, each)
+                            yield Record(kind, key, {"committed_ms": None, "commit_id": None})
+
+    def _privilege(self, granted: Any) -> Record:
+        ref, info = granted.hiveObject, granted.grantInfo
+        catalog = None if ref.dbName is None else ref.catName or "hive"
+        partition = None
+        if ref.partValues:
+            names = (catalog or "", ref.dbName, ref.objectName)
+            partition = make_partition_name(self._tables.keys_of(names), ref.partValues)
+        table = ref.objectName if ref.dbName is not None else None
+        key = (
+            ref.objectType, catalog, ref.dbName, table or None, partition, ref.columnName, granted.principalType, granted.principalName,
+            info.privilege, info.grantorType, info.grantor, granted.authorizer,
+        )  # fmt: skip
+        return Record("privilege", key, {"grant_option": int(bool(info.grantOption)), "create_time": info.createTime or 0})
+
+
+def seen(record: Record) -> Record:
+    """Return a record as far as the interface tells of it."""
+    body = record.body
+    if record.kind == "role":
+        return record._replace(body={})
+    if record.kind == "write_id_position":
+        return record._replace(body={"next": body["next"]})
+    if record.kind in ("table", "partition") and body["statistics"]:
+        reduced = {engine: structs.without_sketches(columns) for engine, columns in body["statistics"].items()}
+        return record._replace(body={**body, "statistics": reduced})
+    return record
