@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -55,17 +56,32 @@ class _Sums:
         self.counts[record.kind][place] += 1
 
 
+def _without(names: frozenset[str], record: Record) -> Record:
+    body = {name: value for name, value in record.body.items() if name not in names}
+    if isinstance(body.get("parameters"), dict):
+        body["parameters"] = {name: value for name, value in body["parameters"].items() if name not in names}
+    return record._replace(body=body)
+
+
 def _place(key: Key) -> int:
     return int.from_bytes(blake2b(repr(key).encode(), digest_size=2).digest(), "big") % PLACES
 
 
 def compare(
-    one: Reader, other: Reader, selection: Selection, *, most: int = 100, step: Callable[[int], None] = lambda _: None
+    one: Reader,
+    other: Reader,
+    selection: Selection,
+    *,
+    most: int = 100,
+    without_fields: Collection[str] = (),
+    step: Callable[[int], None] = lambda _: None,
 ) -> Comparison:
-    """Compare what is wanted of two sources; at most so many differences are given."""
+    """Compare what is wanted of two sources; at most so many differences are given. Fields and parameters of some names may be left out."""
     left_out = sorted(selection.kinds - (one.kinds & other.kinds))
     selection = selection._replace(kinds=selection.kinds & one.kinds & other.kinds)
     seen = [each.seen for each in (one, other) if each.seen is not None]
+    if without_fields:
+        seen.append(partial(_without, frozenset(without_fields)))
     sides = []
     for reader in (one, other):
         sums = _Sums()

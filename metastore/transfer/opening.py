@@ -16,6 +16,7 @@ from metastore.transfer.hive.reader import HiveReader, version_of
 from metastore.transfer.own.reader import OwnReader
 from metastore.transfer.own.writer import OwnWriter
 from metastore.transfer.thrift.reader import ThriftReader
+from metastore.transfer.thrift.writer import ThriftWriter
 
 SERVERS = ("thrift://", "http://", "https://")
 TIMEOUT = 600.0
@@ -56,8 +57,10 @@ def reader(place: str, asking: Asking = Asking()) -> Reader:  # it can not be ch
     return dump
 
 
-def writer(place: str) -> Writer:
-    """Return the target of a name: a database of ours, or a file that is made."""
+def writer(place: str, asking: Asking = Asking()) -> Writer:  # it can not be changed
+    """Return the target of a name: a database of ours, a server, or a file that is made."""
+    if place.startswith(SERVERS):
+        return ThriftWriter(place, lambda: connect(place, tls=asking.tls, timeout=TIMEOUT), asking.rate)
     if place.startswith(DATABASES):
         return OwnWriter(Database(place, pool_size=2))
     return DumpWriter(Path(place))

@@ -15,7 +15,10 @@ _WHERE["catalog"] = (0,)
 
 
 class Selection(NamedTuple):
-    """A choice of records: without patterns everything. A pattern is `database`, `database.table` or `catalog.database.table` with * and ?."""
+    """A choice of records; without patterns it is everything.
+
+    A pattern is `database`, `database.table` or `catalog.database.table`; * and ? stand for anything.
+    """
 
     include: tuple[tuple[str, ...], ...] = ()
     exclude: tuple[tuple[str, ...], ...] = ()

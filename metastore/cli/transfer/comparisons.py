@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from metastore.transfer.selection import Selection
 
 
+Fields = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without-field", metavar="NAME", help="Leave out a field or parameter, such as create_time; may be given several times."
+    ),
+]
 One = Annotated[str, typer.Argument(metavar="A", help=SOURCES)]
 Other = Annotated[str | None, typer.Argument(metavar="B", help="The same; without it, the settings' database.")]
 
@@ -35,6 +41,7 @@ def verify(
     calls_per_second: Rate = None,
     tls_ca: TlsCa = None,
     rewrite: Rewrite = None,
+    without_field: Fields = None,
     most: Annotated[int, typer.Option(help="Differences that are printed.")] = 20,
     as_json: AsJson = False,
     db: Db = None,
@@ -46,7 +53,12 @@ def verify(
     with failing():
         second = other or settings({"db": db}, config, hive_site, assignments).db
         found = _compared(
-            (one, second), chosen(include, exclude, only, without), rewrite or (), most, asking(connections, calls_per_second, tls_ca)
+            (one, second),
+            chosen(include, exclude, only, without),
+            rewrite or (),
+            without_field or (),
+            most,
+            asking(connections, calls_per_second, tls_ca),
         )
     if as_json:
         typer.echo(
@@ -76,6 +88,7 @@ def diff(
     calls_per_second: Rate = None,
     tls_ca: TlsCa = None,
     rewrite: Rewrite = None,
+    without_field: Fields = None,
     most: Annotated[int, typer.Option(help="Differences that are printed.")] = 1000,
     as_json: AsJson = False,
     db: Db = None,
@@ -87,7 +100,12 @@ def diff(
     with failing():
         second = other or settings({"db": db}, config, hive_site, assignments).db
         found = _compared(
-            (one, second), chosen(include, exclude, only, without), rewrite or (), most, asking(connections, calls_per_second, tls_ca)
+            (one, second),
+            chosen(include, exclude, only, without),
+            rewrite or (),
+            without_field or (),
+            most,
+            asking(connections, calls_per_second, tls_ca),
         )
     if as_json:
         typer.echo(json.dumps(found.differences, ensure_ascii=False))
@@ -97,14 +115,16 @@ def diff(
         raise typer.Exit(1)
 
 
-def _compared(places: tuple[str, str], selection: Selection, rewrite: Sequence[str], most: int, asked: Asking) -> Comparison:
+def _compared(
+    places: tuple[str, str], selection: Selection, rewrite: Sequence[str], without_fields: Sequence[str], most: int, asked: Asking
+) -> Comparison:
     from metastore.transfer import opening
     from metastore.transfer.comparing import compare
     from metastore.transfer.rewriting import Rewritten
 
     with ExitStack() as stack, amount("compare", "records") as step:
         one, other = (stack.enter_context(closing(opening.reader(place, asked))) for place in places)
-        return compare(Rewritten(one, rewrite), other, selection, most=most, step=step)
+        return compare(Rewritten(one, rewrite), other, selection, most=most, without_fields=without_fields, step=step)
 
 
 def _print_differences(found: Comparison) -> None:

@@ -1,4 +1,4 @@
-"""`metastore dump`, `restore`, `import`: move what metastores hold. No rule of it stands here."""
+"""`metastore dump`, `restore`, `import`, `export`: move what metastores hold. No rule of it stands here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, TlsCa, settings
+from metastore.cli.common.options import AsJson, Assignments, ConfigFile, Db, HiveSite, TlsCa, fail, settings
 from metastore.cli.common.progress import amount
 from metastore.cli.common.tables import print_table
 from metastore.cli.transfer.options import (
@@ -140,3 +140,36 @@ def import_(
         target = settings({"db": db}, config, hive_site, assignments).db
         writer = None if dry_run else stack.enter_context(closing(opening.writer(target)))
         _move("import", reader, writer, selection, resume=resume, each=each, as_json=as_json)
+
+
+def export(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The server to fill, thrift://HOST:PORT.")],
+    source: Annotated[str | None, typer.Option("--from", metavar="SOURCE", help=f"{SOURCES}; without it, the settings' database.")] = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    only: Kinds = None,
+    without: Without = None,
+    calls_per_second: Rate = None,
+    tls_ca: TlsCa = None,
+    rewrite: Rewrite = None,
+    resume: Resume = False,
+    each: Each = False,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+    hive_site: HiveSite = None,
+    assignments: Assignments = None,
+) -> None:
+    """Write what a metastore holds into another one over Thrift: the way back to a Java server. Nothing is removed there."""
+    from metastore.transfer import opening
+    from metastore.transfer.rewriting import Rewritten
+
+    if not target.startswith(opening.SERVERS):
+        fail(f"{target} is no server: write thrift://HOST:PORT; `metastore dump`, `restore` and `import` write files and databases", 2)
+    asked = asking(1, calls_per_second, tls_ca)
+    with failing(), ExitStack() as stack:
+        selection = chosen(include, exclude, only, without)
+        place = source or settings({"db": db}, config, hive_site, assignments).db
+        reader = Rewritten(stack.enter_context(closing(opening.reader(place, asked))), rewrite or ())
+        writer = stack.enter_context(closing(opening.writer(target, asked)))
+        _move("export", reader, writer, selection, resume=resume, each=each, as_json=as_json)
