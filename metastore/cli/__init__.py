@@ -5,7 +5,7 @@
     doctor       look at all that a server needs, and say what to do
     db           upgrade or show the schema of a database
     dump         write all that a metastore holds into one file; restore writes it into a database
-    import       take over what another metastore holds; export gives it to another server
+    import       take over what another metastore holds; follow keeps it up to date; export gives it to another server
     verify, diff compare two metastores, dumps or databases
     users        add, list and revoke the server's own users
     tokens       list and revoke delegation tokens
@@ -42,6 +42,7 @@ COMMANDS = {
     "dump": "transfer.moves:dump",
     "restore": "transfer.moves:restore",
     "import": "transfer.moves:import_",
+    "follow": "transfer.moves:follow",
     "export": "transfer.moves:export",
     "verify": "transfer.comparisons:verify",
     "diff": "transfer.comparisons:diff",

@@ -8,6 +8,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from metastore.errors import InvalidOperation
 from metastore.transfer.contract import Reader
 from metastore.transfer.records import DEFINITIONS, KINDS, Key, Record, key_text, line
 from metastore.transfer.selection import Selection
@@ -25,6 +26,7 @@ class Difference(NamedTuple):
 
     record: str
     words: str
+    key: Key
 
 
 class Comparison(NamedTuple):
@@ -54,6 +56,14 @@ class _Sums:
         sums = self.sums[record.kind]
         sums[place] = (sums[place] + int.from_bytes(blake2b(line(record), digest_size=8).digest(), "big")) & _MASK
         self.counts[record.kind][place] += 1
+
+
+def differing_keys(one: Reader, other: Reader, selection: Selection, kinds: Collection[str]) -> set[Key]:
+    """Return the first three parts of the keys of the records that two sources do not both have alike: the names of tables."""
+    found = compare(one, other, selection._replace(kinds=frozenset(kinds) & selection.kinds), most=HELD)
+    if found.is_cut:
+        raise InvalidOperation(f"{one.name} and {other.name} differ in too much to go on: import anew")
+    return {each.key[:3] for each in found.differences}
 
 
 def _without(names: frozenset[str], record: Record) -> Record:
@@ -139,14 +149,14 @@ def _differences(one: Reader, other: Reader, selection: Selection, places: set[t
             continue
         name = key_text((left or right)[0])
         if not right:
-            yield Difference(name, f"only in {one.name}")
+            yield Difference(name, f"only in {one.name}", key[1])
         elif not left:
-            yield Difference(name, f"only in {other.name}")
+            yield Difference(name, f"only in {other.name}", key[1])
         elif len(left) != len(right):
-            yield Difference(name, f"{len(left)} times in {one.name}, {len(right)} times in {other.name}")
+            yield Difference(name, f"{len(left)} times in {one.name}, {len(right)} times in {other.name}", key[1])
         else:
             words = [text for a, b in zip(left, right, strict=True) for text in in_words(a.body, b.body)]
-            yield Difference(name, "; ".join(words))
+            yield Difference(name, "; ".join(words), key[1])
 
 
 def in_words(one: Any, other: Any, path: str = "") -> Iterator[str]:

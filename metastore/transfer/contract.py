@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from metastore.transfer.records import Key, Record
 from metastore.transfer.selection import Selection
+
+
+class Changes(NamedTuple):
+    """The events of a log after another one: the id of the last, and the tables (catalog, database, name) that they name."""
+
+    last: int
+    tables: frozenset[Key]
+
+    @classmethod
+    def of(cls, last: int, names: Iterable[tuple[str | None, str | None, str | None]]) -> Changes:
+        """Return the changes of events with these names of catalog, database and table."""
+        return cls(last, frozenset((catalog or "hive", database, table) for catalog, database, table in names if database and table))
 
 
 class Reader(Protocol):
@@ -32,6 +44,12 @@ class Reader(Protocol):
 
     def partitions(self) -> int:
         """Count the partitions, for whoever shows how far a move has come; 0 where that takes too long."""
+
+    def tables(self, selection: Selection) -> set[Key]:
+        """Return catalog, database and name of the tables that are wanted and not done yet."""
+
+    def changes(self, after: int) -> Changes | None:
+        """Return what the log says of the time after an event; None where there is no log, or it begins later."""
 
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield the records that are wanted, in the order of `records.KINDS`, as they were at one moment where the source can do that.

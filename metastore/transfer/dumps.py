@@ -19,6 +19,7 @@ import pyarrow as pa
 
 import metastore
 from metastore.errors import InvalidInput
+from metastore.transfer.contract import Changes
 from metastore.transfer.records import KINDS, Key, Record, line, record_of
 from metastore.transfer.selection import Selection
 
@@ -107,6 +108,14 @@ class DumpReader:
                 pass
         assert self._counts is not None
         return self._counts
+
+    def tables(self, selection: Selection) -> set[Key]:
+        """Return the names of the tables: the whole file is read for it."""
+        return {record.key for record in self.records(selection._replace(kinds=frozenset({"table"})))}
+
+    def changes(self, after: int) -> Changes | None:  # noqa: ARG002  # others have a log
+        """Return None: it has no log that is read."""
+        return None
 
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield the records that are wanted. InvalidInput as `check` raises it, if the file was not checked before when it has ended."""

@@ -25,8 +25,11 @@ def move(
     *,
     resume: bool = False,
     each: Callable[[str], None] | None = None,
+    adjust: Callable[[Record], Record] | None = None,
 ) -> Moved:
-    """Write what is wanted of a source; without a writer only look whether it could be. `each` is told the objects but for partitions.
+    """Write what is wanted of a source; without a writer only look whether it could be. `each` gets the objects but for partitions.
+
+    `adjust` changes records on their way.
 
     MetastoreError when either side refuses; what was written by then stays, to be gone on with by `resume` where the target can do that.
     """
@@ -34,6 +37,8 @@ def move(
     if writer is not None:
         selection = selection._replace(done=writer.begin(resume=resume))
     records = _counted(reader.records(selection), counts, each)
+    if adjust is not None:
+        records = map(adjust, records)
     if writer is None:
         for _ in records:
             pass

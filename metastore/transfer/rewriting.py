@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from metastore.errors import InvalidInput, InvalidOperation
-from metastore.transfer.contract import Reader
-from metastore.transfer.records import Record, content_hash, key_text
+from metastore.transfer.contract import Changes, Reader
+from metastore.transfer.records import Key, Record, content_hash, key_text
 from metastore.transfer.selection import Selection
 
 POINTERS = ("metadata_location", "previous_metadata_location")
@@ -49,6 +49,14 @@ class Rewritten:
     def skipped(self) -> list[str]:
         """Return the things that the reader does not yield, each with the reason."""
         return self._reader.skipped
+
+    def tables(self, selection: Selection) -> set[Key]:
+        """Return the names of the reader's tables."""
+        return self._reader.tables(selection)
+
+    def changes(self, after: int) -> Changes | None:
+        """Return what the reader's log says."""
+        return self._reader.changes(after)
 
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield records with other locations. InvalidOperation for a table of Iceberg in a place that is replaced."""

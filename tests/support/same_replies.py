@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from thriftpy2.thrift import TApplicationException, TException
@@ -30,26 +31,31 @@ def plain(value: Any) -> Any:
     return value
 
 
+def calling(method: str, *arguments: Any) -> Callable[[Client], Any]:
+    """Return what calls a method."""
+    return lambda client: client.call(method, *arguments)
+
+
+def _members(role: str, client: Client) -> Any:
+    return by_repr(client.get_principals_in_role(idl.GetPrincipalsInRoleRequest(role)).principalGrants)
+
+
 def asked(one: Client) -> Iterator[Asked]:
     """Yield what is asked, by what one of the two knows."""
     for catalog in one.get_catalogs().names:
-        yield f"catalog {catalog}", lambda c, catalog=catalog: c.get_catalog(idl.GetCatalogRequest(catalog))
+        yield f"catalog {catalog}", calling("get_catalog", idl.GetCatalogRequest(catalog))
         prefix = "" if catalog == "hive" else f"@{catalog}#"
         for database in one.get_databases(f"{prefix}*" if prefix else "*"):
             named = f"{prefix}{database}"
-            yield f"database {named}", lambda c, named=named: c.get_database(named)
+            yield f"database {named}", calling("get_database", named)
             for table in one.get_all_tables(named):
                 yield from _of_table(one, catalog, database, table)
     yield "functions", lambda c: c.get_all_functions()
     yield "roles", lambda c: sorted(c.get_role_names())
     for role in one.get_role_names():
-        yield (
-            f"members of {role}",
-            lambda c, role=role: by_repr(c.get_principals_in_role(idl.GetPrincipalsInRoleRequest(role)).principalGrants),
-        )
+        yield f"members of {role}", partial(_members, role)
     yield "plans", lambda c: c.get_all_resource_plans(idl.WMGetAllResourcePlanRequest("default"))
-    for plan in ("plan",):
-        yield f"plan {plan}", lambda c, plan=plan: _sorted_plan(c.get_resource_plan(idl.WMGetResourcePlanRequest(plan, "default")))
+    yield "plan", lambda c: _sorted_plan(c.get_resource_plan(idl.WMGetResourcePlanRequest("plan", "default")))
     yield "schema", lambda c: c.get_ischema(idl.ISchemaName("hive", "sales", "s1"))
     yield "version", lambda c: c.get_schema_version(idl.SchemaVersionDescriptor(idl.ISchemaName("hive", "sales", "s1"), 1))
     yield "query", lambda c: c.get_scheduled_query(idl.ScheduledQueryKey("nightly", "c1"))

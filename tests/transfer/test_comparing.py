@@ -12,7 +12,7 @@ from metastore.errors import InvalidInput, InvalidOperation
 from metastore.transfer import comparing
 from metastore.transfer.comparing import compare, in_words
 from metastore.transfer.dumps import DumpReader, DumpWriter
-from metastore.transfer.records import DEFINITIONS, KINDS, Record, content_hash
+from metastore.transfer.records import DEFINITIONS, KINDS, Key, Record, content_hash
 from metastore.transfer.rewriting import Rewritten
 from metastore.transfer.selection import EVERYTHING, Selection, selection
 
@@ -140,6 +140,11 @@ class _Listed:
         self.listed = records
 
     def close(self) -> None: ...
+
+    def tables(self, selection: Selection) -> set[Key]:
+        return {record.key for record in self.records(selection) if record.kind == "table"}
+
+    def changes(self, after: int) -> None: ...
 
     def partitions(self) -> int:
         return 0

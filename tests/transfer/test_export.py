@@ -15,7 +15,7 @@ from metastore.transfer.comparing import compare
 from metastore.transfer.dumps import DumpReader
 from metastore.transfer.moving import Moved, move
 from metastore.transfer.opening import reader, writer
-from metastore.transfer.records import Record
+from metastore.transfer.records import Key, Record
 from metastore.transfer.selection import EVERYTHING, Selection
 from metastore.transfer.thrift import writer as thrift_writer
 from tests.support import databases
@@ -71,7 +71,7 @@ def test_an_export_into_a_server_of_ours(
 
 def test_what_is_refused_is_named_and_the_rest_is_written(fresh_database_url: str, tmp_path: Path) -> None:
     """A function of a database that is not there, between two roles."""
-    function = {"class_name": "c", "owner_name": None, "owner_type": None, "create_time": 0, "type": 1, "resources": []}
+    function: dict[str, object] = {"class_name": "c", "owner_name": None, "owner_type": None, "create_time": 0, "type": 1, "resources": []}
     given = [
         Record("role", ("one",), {"create_time": 0, "owner_name": None}),
         Record("function", ("hive", "gone", "f"), function),
@@ -85,6 +85,11 @@ def test_what_is_refused_is_named_and_the_rest_is_written(fresh_database_url: st
         seen = None
 
         def close(self) -> None: ...
+
+        def tables(self, _: Selection) -> set[Key]:
+            return set()
+
+        def changes(self, after: int) -> None: ...
 
         def partitions(self) -> int:
             return 0

@@ -131,6 +131,34 @@ def test_a_dry_run_reads_all(java: Java) -> None:
 
 
 OLD = {"connector", "scheduled_query", "procedure", "package"}
+
+
+def test_its_log_names_what_was_changed(java: Java) -> None:
+    """With rows as a listener writes them, which the server as it is shipped does not have."""
+    url = make_url(java.url)
+    quote = '"{}"' if url.get_backend_name() == "postgresql" else "`{}`"
+    log, sequence = (quote.format(name) for name in ("NOTIFICATION_LOG", "NOTIFICATION_SEQUENCE"))
+    columns = ("NL_ID", "EVENT_ID", "EVENT_TIME", "EVENT_TYPE", "CAT_NAME", "DB_NAME", "TBL_NAME", "MESSAGE")
+    into = f"INSERT INTO {log} ({', '.join(map(quote.format, columns))}) VALUES"
+    source = reader(java.url)
+    try:
+        assert source.changes(0) is not None
+        databases.execute(url, f"UPDATE {sequence} SET {quote.format('NEXT_EVENT_ID')} = 4")
+        assert source.changes(0) is None
+        for event, table in ((1, "'orders'"), (2, "NULL"), (3, "'v'")):
+            databases.execute(url, f"{into} ({event + 10}, {event}, 1, 'X', 'hive', 'sales', {table}, 'm')")
+        assert source.changes(0) == (3, {("hive", "sales", "orders"), ("hive", "sales", "v")})
+        assert source.changes(2) == (3, {("hive", "sales", "v")})
+        assert source.changes(3) == (3, frozenset())
+        databases.execute(url, f"DELETE FROM {log} WHERE {quote.format('EVENT_ID')} = 1")
+        assert source.changes(0) is None
+        assert source.changes(1) == (3, {("hive", "sales", "v")})
+        assert len(source.tables(EVERYTHING)) == 6
+    finally:
+        databases.execute(url, f"DELETE FROM {log}", f"UPDATE {sequence} SET {quote.format('NEXT_EVENT_ID')} = 1")
+        source.close()
+
+
 ABSENT = {"3.1.0": OLD, "2.3.0": {*OLD, "resource_plan", "schema", "schema_version", "write_id", "write_id_position"}}
 """Kinds that a version of the schema has no tables for."""
 

@@ -53,7 +53,7 @@ def test_a_restore_holds_what_was_dumped(dumped: DumpReader, fresh_database_url:
 
 def records_of_every_kind() -> Iterator[Record]:
     table = ("hive", "db", "t")
-    storage = {
+    storage: dict[str, Any] = {
         "input": None, "output": None, "compressed": False, "buckets": 0, "serde": [None, None, {}, None, None, None, None],
         "bucket_columns": [], "sort_columns": [], "parameters": {}, "skew": [[], [], []], "subdirectories": False,
     }  # fmt: skip
@@ -65,7 +65,7 @@ def records_of_every_kind() -> Iterator[Record]:
     }  # fmt: skip
     yield Record("server", ("uuid",), {"value": "u"})
     yield Record("catalog", ("hive",), {"description": None, "location": "s3a://b", "create_time": 1})
-    database = {
+    database: dict[str, Any] = {
         "description": None, "location": "s3a://b", "managed_location": None, "parameters": {}, "owner_name": None, "owner_type": None,
         "create_time": 1, "type": 1, "connector_name": None, "remote_name": None,
     }  # fmt: skip

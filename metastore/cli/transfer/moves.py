@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack, closing
+import time
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -140,6 +141,52 @@ def import_(
         target = settings({"db": db}, config, hive_site, assignments).db
         writer = None if dry_run else stack.enter_context(closing(opening.writer(target)))
         _move("import", reader, writer, selection, resume=resume, each=each, as_json=as_json)
+
+
+def follow(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCES)],
+    include: Include = None,
+    exclude: Exclude = None,
+    only: Kinds = None,
+    without: Without = None,
+    connections: Connections = 4,
+    calls_per_second: Rate = None,
+    tls_ca: TlsCa = None,
+    rewrite: Rewrite = None,
+    once: Annotated[bool, typer.Option("--once", help="Bring it up to date once, as after the last writer has stopped.")] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Compare both sides instead of reading the source's log.")] = False,
+    pause: Annotated[float, typer.Option(min=0, help="Seconds between two rounds.")] = 30,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+    hive_site: HiveSite = None,
+    assignments: Assignments = None,
+) -> None:
+    """Keep a database that was imported up to date with its source, until Ctrl-C. No server may run on it yet."""
+    from metastore.transfer import opening
+    from metastore.transfer.following import follow as follow_once
+    from metastore.transfer.own.writer import OwnWriter
+    from metastore.transfer.rewriting import Rewritten
+
+    asked = asking(connections, calls_per_second, tls_ca)
+    with failing(), ExitStack() as stack, suppress(KeyboardInterrupt):
+        selection = chosen(include, exclude, only, without)
+        reader = Rewritten(stack.enter_context(closing(opening.reader(source, asked))), rewrite or ())
+        writer = stack.enter_context(closing(opening.writer(settings({"db": db}, config, hive_site, assignments).db)))
+        assert isinstance(writer, OwnWriter)
+        while True:
+            begun = time.monotonic()
+            done = follow_once(reader, writer, selection, by_comparison=compare)
+            seconds = time.monotonic() - begun
+            if as_json:
+                found = {"changed": done.changed, "written": done.written, "removed": done.removed, "events": done.events}
+                typer.echo(json.dumps({**found, "seconds": round(seconds, 3)}))
+            else:
+                events = "compared" if done.events is None else f"{done.events} events"
+                typer.echo(f"{events}: {done.changed} tables changed, {done.written} written, {done.removed} removed, in {seconds:.1f} s")
+            if once:
+                return
+            time.sleep(pause)
 
 
 def export(

@@ -8,10 +8,11 @@ import sqlalchemy as sa
 
 from metastore.errors import InvalidInput
 from metastore.store.core.database import Database
+from metastore.transfer.contract import Changes
 from metastore.transfer.hive import grants, objects, transactions
 from metastore.transfer.hive.schema import HiveSchema
 from metastore.transfer.hive.tables import Tables
-from metastore.transfer.records import KINDS, OF_TABLES, Record
+from metastore.transfer.records import KINDS, OF_TABLES, Key, Record
 from metastore.transfer.selection import Selection
 
 READ: dict[str, Callable[[HiveSchema, objects.Databases], Iterator[Record]]] = {
@@ -76,6 +77,25 @@ class HiveReader:
         with self.database.reading() as session:
             table = HiveSchema(session, self.database.driver.name).name_of("PARTITIONS")
             return session.number(sa.select(sa.func.count()).select_from(sa.table(table))) or 0
+
+    def tables(self, selection: Selection) -> set[Key]:
+        """Return the names of the tables."""
+        with self.database.reading() as session:
+            schema = HiveSchema(session, self.database.driver.name)
+            databases = objects.databases(schema)
+            rows = [row for rows in schema.pages("TBLS", "TBL_ID", "DB_ID", "TBL_NAME") for row in rows]
+        found = {(*databases[database], name) for _, database, name in rows if database in databases}
+        return {names for names in found if selection.wants_key("table", names)}
+
+    def changes(self, after: int) -> Changes | None:
+        """Return what the notification log says; None where it is empty or begins later."""
+        with self.database.reading() as session:
+            schema = HiveSchema(session, self.database.driver.name)
+            last = max([0, *(row[0] - 1 for row in schema.rows("NOTIFICATION_SEQUENCE", "NEXT_EVENT_ID"))])
+            events = [
+                row for row in schema.above("NOTIFICATION_LOG", "EVENT_ID", after, "CAT_NAME", "DB_NAME", "TBL_NAME") if row[0] <= last
+            ]
+        return Changes.of(last, (row[1:] for row in events)) if len(events) >= last - after else None
 
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield the records that are wanted. MetaError when the database refuses."""

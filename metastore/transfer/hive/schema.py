@@ -87,6 +87,10 @@ class HiveSchema:
             yield rows
             rows = self.session.rows(after, after=rows[-1][0]) if len(rows) == PAGE else ()
 
+    def above(self, table: str, by: str, value: int, *columns: str) -> Sequence[Row]:
+        """Return the rows in which a column is above a number, that column first."""
+        return () if self.is_empty(table) else self.session.rows(self._clause("above", table, (by, *columns), by), value=value)
+
     def numbers(self, table: str, column: str, by: str, value: int) -> Sequence[Row]:
         """Return one column of the rows in which another one has a value."""
         return self.session.rows(self._clause("numbers", table, (column,), by), value=value)
@@ -127,6 +131,8 @@ class HiveSchema:
                 statement = statement.where(Among(column, "keys"))
                 if order is not None:
                     statement = statement.order_by(column, self._column(table, order))
+            elif use == "above":
+                statement = statement.where(column > sa.bindparam("value"))
             else:
                 statement = statement.where(column == sa.bindparam("value"))
             self._clauses[key] = statement

@@ -14,11 +14,13 @@ from metastore.store.core.counters import TRANSACTION
 from metastore.store.core.database import Database, Session
 from metastore.store.drivers.contract import Row
 from metastore.store.operations.notifications import COUNTER as NOTIFICATION
-from metastore.store.schema.model import counters, notifications, partitions, write_id_ranges
+from metastore.store.schema.model import counters, databases, notifications, partitions, write_id_ranges
+from metastore.store.schema.model import tables as table_rows
 from metastore.store.schema.registry import registry_columns
+from metastore.transfer.contract import Changes
 from metastore.transfer.own import tables
 from metastore.transfer.own.stored import BY_KIND, Stored
-from metastore.transfer.records import KINDS, OF_TABLES, Record
+from metastore.transfer.records import KINDS, OF_TABLES, Key, Record
 from metastore.transfer.selection import Selection
 
 PAGE = 5000
@@ -32,6 +34,9 @@ COLUMNS = (
     sa.select(registry_columns.c.version_id, registry_columns.c.name, registry_columns.c.type, registry_columns.c.comment)
     .where(Among(registry_columns.c.version_id, "keys"))
     .order_by(registry_columns.c.version_id, registry_columns.c.position)
+)
+TABLES = sa.select(databases.c.catalog, databases.c.name, table_rows.c.name).select_from(
+    table_rows.join(databases, table_rows.c.database_id == databases.c.id)
 )
 RANGES = sa.select(*write_id_ranges.c).order_by(*write_id_ranges.primary_key.columns)
 
@@ -53,6 +58,15 @@ class OwnReader:
     def partitions(self) -> int:
         """Count the partitions, for whoever shows how far a move has come."""
         return self.database.read(lambda session: session.number(COUNT_PARTITIONS)) or 0
+
+    def tables(self, selection: Selection) -> set[Key]:
+        """Return the names of the tables."""
+        found = self.database.read(lambda session: session.rows(TABLES))
+        return {names for names in map(tuple, found) if selection.wants_key("table", names)}
+
+    def changes(self, after: int) -> Changes | None:  # noqa: ARG002  # others have a log
+        """Return None: it has no log that is read."""
+        return None
 
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield the records that are wanted, in the order of their kinds. MetaError when the database refuses."""

@@ -7,7 +7,8 @@ changes nothing. No server may run on the database meanwhile.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
@@ -21,6 +22,7 @@ from metastore.store.catalog.tables import tables as table_rows
 from metastore.store.core import authorization_changes, counters, migrate
 from metastore.store.core.database import Database, Session
 from metastore.store.drivers.contract import Row
+from metastore.store.schema.indexes import indexes
 from metastore.store.schema.model import compactions, databases, partitions, tables, write_id_ranges
 from metastore.store.schema.registry import registry_columns, registry_schemas
 from metastore.store.transactions.transactions import COMPONENTS, HISTORY, OPEN, WRITE_IDS
@@ -33,6 +35,9 @@ BATCH = 5000
 HAS_TABLES = sa.select(tables.c.id).limit(1)
 TABLES = sa.select(databases.c.catalog, databases.c.name, tables.c.name).select_from(
     tables.join(databases, tables.c.database_id == databases.c.id)
+)
+DELETE_INDEXES = sa.delete(indexes).where(
+    sa.or_(indexes.c.table_id == sa.bindparam("key"), indexes.c.index_table_id == sa.bindparam("key"))
 )
 LAST_DATABASE = sa.select(sa.func.coalesce(sa.func.max(databases.c.id), 0))
 PARTITION = sa.select(partitions.c.id).where(partitions.c.table_id == sa.bindparam("key"), partitions.c.name == sa.bindparam("name_key"))
@@ -70,11 +75,34 @@ class OwnWriter:
     def begin(self, *, resume: bool = False) -> frozenset[Key]:
         """Make the schema; return the tables that are there. InvalidOperation if there are any and nobody said to go on."""
         migrate.upgrade(self.database)
+        self.skipped = []
+        self._forget()
         if not resume and self.database.read(lambda session: session.exists(HAS_TABLES)):
             raise InvalidOperation(
                 f"database {self.name} has tables: name an empty one, or go on with --resume, which leaves the tables alone that are there"
             )
         return frozenset(self.database.read(lambda session: session.rows(TABLES)))
+
+    def _forget(self) -> None:
+        """Forget numbers of rows: they are others once the rows were written anew."""
+        for each in (self._tables, self._databases, self._schemas):
+            each.clear()
+
+    def last_event(self) -> int:
+        """Return the id of the last event that is taken to have happened."""
+        return self.database.read(lambda session: counters.value(session, COUNTERS["notification"]))
+
+    def remove(self, names: Collection[Key]) -> None:
+        """Remove tables with all that belongs to them, each in a transaction of its own."""
+        for key in names:
+            self.database.write(partial(self._remove, key=key))
+        self._forget()
+
+    def _remove(self, session: Session, key: Key) -> None:
+        number = table_rows.key(session, *key)
+        if number is not None:
+            session.execute(DELETE_INDEXES, key=number)
+            table_rows.delete(session, number, partitioned=True)
 
     def write(self, records: Iterable[Record]) -> None:
         """Write records that come in the order of their kinds."""

@@ -12,7 +12,8 @@ from typing import Any
 from metastore import idl
 from metastore.client import Client
 from metastore.rules.values.partition_names import make_partition_name
-from metastore.transfer.records import KINDS, OF_TABLES, Record
+from metastore.transfer.contract import Changes
+from metastore.transfer.records import KINDS, OF_TABLES, Key, Record
 from metastore.transfer.selection import Selection
 from metastore.transfer.thrift import constraints, structs
 from metastore.transfer.thrift.calls import Calls
@@ -27,6 +28,8 @@ NOT_READ = frozenset(
 KINDS_READ = frozenset(KINDS) - NOT_READ - {"transaction", "write_id"}
 """Kinds of which a method tells all there is."""
 INSERT = "i"
+EVENTS = 1000
+"""Events of one call."""
 _LEFT = (
     "schemas, scheduled queries, properties and types: no method lists them",
     "the queue of compactions, and what committed transactions wrote: ask for compactions again",
@@ -53,17 +56,27 @@ class ThriftReader:
         """Return 0: nobody counts them in less time than it takes to read them."""
         return 0
 
+    def changes(self, after: int) -> Changes | None:
+        """Return what the notification log says; None where the server has none, or it begins later."""
+        last = self._calls.ask("get_current_notificationEventId")
+        if last is None:
+            return None
+        found: list[Any] = []
+        begin = after
+        while begin < last.eventId:
+            reply = self._calls.ask("get_next_notification", idl.NotificationEventRequest(lastEvent=begin, maxEvents=EVENTS))
+            events = [event for event in reply.events or () if event.eventId > begin]
+            if not events or events[0].eventId != begin + 1:
+                return None
+            found += events
+            begin = events[-1].eventId
+        return Changes.of(begin, ((event.catName, event.dbName, event.tableName) for event in found))
+
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield the records that are wanted."""
         self.skipped = [*_LEFT]
         catalogs = sorted(self._catalogs())
-        databases = [
-            (catalog, name)
-            for catalog in catalogs
-            if selection.wants_catalog(catalog)
-            for name in sorted(self._databases(catalog))
-            if selection.wants_database(catalog, name)
-        ]
+        databases = self._wanted(catalogs, selection)
         tables = self._tables.names(selection, databases)
         steps: dict[str, Callable[[], Iterator[Record]]] = {
             "role": self._roles,
@@ -88,6 +101,21 @@ class ThriftReader:
                 yield from self._tables.records(selection, tables)
             elif kind in steps and kind not in OF_TABLES and selection.wants(kind):
                 yield from (record for record in steps[kind]() if selection.wants_key(kind, record.key))
+
+    def tables(self, selection: Selection) -> set[Key]:
+        """Return the names of the tables."""
+        found = self._tables.names(selection, self._wanted(self._catalogs(), selection))
+        return {names for names in found if selection.wants_key("table", names)}
+
+    def _wanted(self, catalogs: Sequence[str], selection: Selection) -> list[tuple[str, str]]:
+        """Return the databases that are wanted."""
+        return [
+            (catalog, name)
+            for catalog in catalogs
+            if selection.wants_catalog(catalog)
+            for name in sorted(self._databases(catalog))
+            if selection.wants_database(catalog, name)
+        ]
 
     def _catalogs(self) -> Sequence[str]:
         reply = self._calls.ask("get_catalogs")

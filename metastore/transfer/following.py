@@ -1,0 +1,54 @@
+"""Bring a database of ours up to date with a source that goes on, until the change: what was changed there is written anew.
+
+The source's notification log names the tables that were changed; where there is none, or it begins too late, both sides are compared. A
+table that was changed is removed and written again as a whole; all that lies in no table is written again each time.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from metastore.errors import InvalidOperation
+from metastore.transfer.comparing import differing_keys
+from metastore.transfer.contract import Reader
+from metastore.transfer.moving import Moved, move
+from metastore.transfer.own.reader import OwnReader
+from metastore.transfer.own.writer import OwnWriter
+from metastore.transfer.records import OF_TABLES, Record
+from metastore.transfer.selection import Selection
+
+
+class Round(NamedTuple):
+    """One round: how many tables the source had changed, how many were written, how many are gone, and how many events there were."""
+
+    changed: int
+    written: int
+    removed: int
+    events: int | None
+    """None where the sides were compared instead."""
+    moved: Moved
+
+
+def follow(source: Reader, database: OwnWriter, selection: Selection, *, by_comparison: bool = False) -> Round:
+    """Bring the target up to date once. InvalidOperation for a target that was never filled; MetastoreError as `move` raises it."""
+    present = database.begin(resume=True)
+    after = database.last_event()
+    if not present and after == 0:
+        raise InvalidOperation(f"database {database.name} was not filled yet: run `metastore import` first")
+    changes = None if by_comparison else source.changes(after)
+    if changes is None:
+        changed = differing_keys(source, OwnReader(database.database), selection, OF_TABLES)
+    else:
+        changed = {table for table in changes.tables if selection.wants_table(*table)}
+    gone = {names for names in present if selection.wants_table(*names)} - source.tables(selection)
+    database.remove(gone.union(changed).intersection(present))
+    until = None if changes is None else partial(_until, changes.last)
+    moved = move(source, database, selection, resume=True, adjust=until)
+    written = moved.counts.get("table", 0)
+    return Round(len(changed), written, len(gone), None if changes is None else changes.last - after, moved)
+
+
+def _until(last: int, record: Record) -> Record:
+    """Let the position of the log be at the last event that was looked at: later ones are for the next round."""
+    return record._replace(body={"last": last}) if record.key == ("notification",) and record.kind == "position" else record
