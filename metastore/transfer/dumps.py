@@ -124,7 +124,7 @@ class DumpReader:
                 record = record_of(text)
                 wanted = record.kind in KINDS and selection.wants_key(record.kind, record.key)
             except (ValueError, KeyError, TypeError, IndexError) as error:
-                raise InvalidInput(f"dump {self.name}: line {number} is no record: {error}") from error
+                raise InvalidInput(f"dump {self.name}: line {number} is not a record: {error}") from error
             if record.kind not in KINDS:
                 raise InvalidInput(f"dump {self.name}: line {number} is of the kind {record.kind!r}, which this version does not know")
             if wanted:
@@ -165,7 +165,7 @@ class DumpReader:
         except FileNotFoundError:
             raise InvalidInput(f"dump {self.name} is not there: name a file that `metastore dump` wrote") from None
         except OSError as error:
-            raise InvalidInput(f"dump {self.name} can not be read: {error}; it is no dump, or was cut or changed") from error
+            raise InvalidInput(f"dump {self.name} can not be read: {error}; it is not a dump, or was cut or changed") from error
 
     def _check_head(self, text: bytes) -> None:
         try:
@@ -174,7 +174,7 @@ class DumpReader:
         except (ValueError, KeyError, TypeError):
             is_ours, version = False, None
         if not is_ours:
-            raise InvalidInput(f"dump {self.name} is no dump of a metastore")
+            raise InvalidInput(f"dump {self.name} is not a dump of a metastore")
         if version != VERSION:
             raise InvalidInput(
                 f"dump {self.name} has version {version} of the format, this server reads {VERSION}: use the version of its maker"

@@ -75,7 +75,7 @@ def test_a_file_that_was_cut_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: text.replace(b"metastore dump", b"other"), "is no dump of a metastore"),
+        (lambda text: text.replace(b"metastore dump", b"other"), "is not a dump of a metastore"),
         (lambda text: text.replace(b'"version":1', b'"version":99', 1), "has version 99 of the format, this server reads 1"),
     ],
 )

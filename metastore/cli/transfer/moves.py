@@ -111,8 +111,22 @@ def restore(
         _move("restore", Rewritten(reader, rewrite or ()), writer, selection, resume=resume, each=each, as_json=as_json)
 
 
+def _toml(path: Path) -> str:
+    """Return the settings of a hive-site.xml as TOML; one that does not fit ends the command."""
+    from metastore.config import ConfigError, load
+    from metastore.config.written import toml
+
+    try:
+        return toml(load({}, hive_site=path, environment={}), str(path))
+    except ConfigError as error:
+        fail(str(error), 2)
+
+
 def import_(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCES)],
+    source: Annotated[str | None, typer.Argument(metavar="SOURCE", help=SOURCES)] = None,
+    settings_of: Annotated[
+        Path | None, typer.Option("--settings", metavar="HIVE-SITE.XML", help="Print the settings of Java's server as TOML instead.")
+    ] = None,
     include: Include = None,
     exclude: Exclude = None,
     only: Kinds = None,
@@ -131,6 +145,11 @@ def import_(
     assignments: Assignments = None,
 ) -> None:
     """Take over all that another metastore holds into an empty database, on which no server runs. The source is not changed."""
+    if settings_of is not None:
+        typer.echo(_toml(settings_of), nl=False)
+        return
+    if source is None:
+        fail(f"name a SOURCE: {SOURCES}", 2)
     from metastore.transfer import opening
     from metastore.transfer.rewriting import Rewritten
 
@@ -212,7 +231,7 @@ def export(
     from metastore.transfer.rewriting import Rewritten
 
     if not target.startswith(opening.SERVERS):
-        fail(f"{target} is no server: write thrift://HOST:PORT; `metastore dump`, `restore` and `import` write files and databases", 2)
+        fail(f"{target} is not a server: write thrift://HOST:PORT; `metastore dump`, `restore` and `import` write files and databases", 2)
     asked = asking(1, calls_per_second, tls_ca)
     with failing(), ExitStack() as stack:
         selection = chosen(include, exclude, only, without)
