@@ -97,7 +97,7 @@ class _Asked(NamedTuple):
     """The answer to a request for a lock."""
 
     state: int
-    """Of LockState."""
+    """The state, of LockState."""
     added: Answer | None = None
     """The answer with the lock's key; None where none was added."""
     refusal: str | None = None

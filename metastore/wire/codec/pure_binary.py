@@ -56,7 +56,7 @@ class Plan:
         self.is_plain = False
         """Whether its structs share no parts."""
         self.elements: Elements | None = None
-        """What walks over many of the structs, once it was asked for."""
+        """The walk over many of the structs, once it was asked for."""
 
 
 class Nested(NamedTuple):
