@@ -12,24 +12,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from metastore.client import connect
-from metastore.idl import CompactionRequest, CompactionType, DataOperationType, LockType, ShowCompactRequest
+from metastore.idl import CompactionRequest, CompactionType, DataOperationType, ShowCompactRequest
 from metastore.spark.checking import Finding, findings
+from metastore.spark.definition import making
+from metastore.spark.definition.builder import TableBuilder
+from metastore.spark.definition.tables import defined
 from metastore.spark.reading.misplaced import by_spark
 from metastore.spark.reading.reading import FOLDER, row_id_name
 from metastore.spark.session.assignment import naming_the_column, stored
 from metastore.spark.session.catalog import AcidTableInfo, metastore_uri, table_name
-from metastore.spark.transaction.readers import LEASE, Reader, give_way
+from metastore.spark.transaction.readers import LEASE, Reader
 from metastore.spark.transaction.spark_transaction import CanNotChange, SparkTransaction
 from metastore.spark.writing import writing
 from metastore.spark.writing.clauses import TARGET, Expression, field, judged_by_spark, quoted, set_columns, wholly_set
 from metastore.spark.writing.constraints import default
 from metastore.spark.writing.faithful import check_kept
+from metastore.spark.writing.inserting import insert
 from metastore.spark.writing.merging import MergeBuilder
 from metastore.spark.writing.statements import Statement
 
@@ -63,6 +69,56 @@ class AcidTable:
         with connect(found) as client:
             AcidTableInfo.load(client, database, table)
         return cls(spark, database, table, found)
+
+    @classmethod
+    def create(
+        cls,
+        spark: SparkSession,
+        name: str,
+        schema: str | StructType,
+        *,
+        if_not_exists: bool = False,
+        replace: bool = False,
+        uri: str | None = None,
+        **options: Any,
+    ) -> AcidTable:
+        """Make an empty table and return it.
+
+        `schema` is text as in Hive's CREATE TABLE, `id bigint NOT NULL, name varchar(20) COMMENT 'who'`, with constraints, or a schema of
+        Spark. Options: `partitioned_by="day date"` or columns of the schema by name, `clustered_by=["id"]` with `buckets=4`,
+        `sorted_by`, `comment`, `properties`, `location`, `insert_only`, and for insert-only tables `file_format`: orc, parquet, textfile,
+        avro or jsonfile. Where the table is there, `if_not_exists` returns it, and `replace` empties it in one transaction and gives it the
+        new properties. AlreadyExistsException, WrongDefinition, WrongStatement, and the Thrift exceptions of the metastore.
+        """
+        found = uri or metastore_uri(spark)
+        making.make(spark, found, defined(*table_name(spark, name), schema, **options), if_not_exists=if_not_exists, replace=replace)
+        return cls.forName(spark, name, found)
+
+    @classmethod
+    def createFrom(  # noqa: N802  # as `create`
+        cls,
+        frame: DataFrame,
+        name: str,
+        *,
+        if_not_exists: bool = False,
+        replace: bool = False,
+        uri: str | None = None,
+        **options: Any,
+    ) -> AcidTable:
+        """Make a table of the rows of a frame and return it; options and errors are those of `create` and `insert`.
+
+        Where the insert fails the table is dropped. `if_not_exists` leaves a table that is there as it is, `replace` overwrites it.
+        """
+        spark = frame.sparkSession
+        found = uri or metastore_uri(spark)
+        definition = defined(*table_name(spark, name), frame.schema, **options)
+        making.make_from(spark, found, definition, frame, if_not_exists=if_not_exists, replace=replace)
+        return cls.forName(spark, name, found)
+
+    @classmethod
+    def builder(cls, spark: SparkSession, uri: str | None = None) -> TableBuilder[AcidTable]:
+        """Begin a table that is described word by word; see `TableBuilder`."""
+        return TableBuilder(partial(cls.create, spark, uri=uri))
 
     @property
     def name(self) -> str:
@@ -121,27 +177,16 @@ class AcidTable:
 
         WrongColumns, DoesNotFit, ConstraintViolated, CanNotKeepConstraint.
         """
-        self._insert(rows, LockType.SHARED_READ, overwrite=False)
+        self._run(lambda work, info: insert(work, info, rows))
 
-    def insert_overwrite(self, rows: DataFrame) -> None:
+    def insert_overwrite(self, rows: DataFrame, *, partitions: Sequence[str] = ()) -> None:
         """Put rows in the place of all rows of the table, or of the partitions that they lie in. The errors of `insert`.
 
+        `partitions` names, as `k=v/..`, further ones that are emptied, and made where they are not there.
         It waits for all who read or write the table, and they for it, as with Hive's `hive.txn.xlock.iow`: an insert that began before
         and committed afterwards would never be seen. In a transaction nothing else may be written to the table behind it: CanNotChange.
         """
-        self._insert(rows, LockType.EXCLUSIVE, overwrite=True)
-
-    def _insert(self, rows: DataFrame, lock: int, *, overwrite: bool) -> None:
-        def run(work: SparkTransaction, info: AcidTableInfo) -> None:
-            number = work.next_statement(info)
-            if overwrite:
-                give_way(self._spark, info)
-            work.lock(info, lock, DataOperationType.UPDATE if overwrite else DataOperationType.INSERT)
-            with Statement(work, info, number) as statement:
-                statement.insert(writing.fitted(info, rows, statement.constraints), overwrite=overwrite)
-                statement.place()
-
-        self._run(run)
+        self._run(lambda work, info: insert(work, info, rows, overwrite=True, partitions=partitions))
 
     def update(self, condition: Expression | None = None, set: Mapping[str, Expression] | None = None) -> int:  # noqa: A002  # DeltaTable's
         """Change columns of the rows that fulfil a condition (None: all); return how many there were.

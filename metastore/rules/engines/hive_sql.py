@@ -59,12 +59,12 @@ def respelled(text: str, strings: Callable[[str], str], times: Callable[[str], s
     def spell(match: re.Match[str]) -> str:
         if match["name"]:
             return match[0]
-        return f"timestamp {times(_string(match['of']))}" if match["time"] else strings(_string(match["string"]))
+        return f"timestamp {times(text_of(match['of']))}" if match["time"] else strings(text_of(match["string"]))
 
     return _LITERAL.sub(spell, text)
 
 
-def _string(token: str) -> str:
+def text_of(token: str) -> str:
     """Return the text that strings in quotes, one behind the other, mean together."""
     return "".join(_ESCAPE.sub(_letter, each[0][1:-1]) for each in _ONE.finditer(token))
 
@@ -85,7 +85,7 @@ class _Reader:
         kind, token = self._next()
         word = token.lower()
         if kind == "string":
-            return _string(token)
+            return text_of(token)
         if kind == "number":
             return _number(word)
         if token in ("+", "-"):
@@ -121,7 +121,7 @@ class _Reader:
         if kind != "string":
             raise self._unknown()
         try:
-            return date.fromisoformat(_string(token)) if word == "date" else datetime.fromisoformat(_string(token))
+            return date.fromisoformat(text_of(token)) if word == "date" else datetime.fromisoformat(text_of(token))
         except ValueError as error:
             raise self._unknown() from error
 

@@ -241,13 +241,17 @@ class AcidTableInfo:
             partitions = client.get_partitions(self.database, self.name, -1)
         return [self.folder(partition) for partition in partitions]
 
-    def existing_partition(self, client: Client, name: str) -> str:
-        """Return how the metastore calls the partition that a name `k=v/..` means. WrongColumns where there is none."""
+    def partition_name(self, name: str) -> str:
+        """Return Hive's name of the partition that a name `k=v/..` means. WrongColumns for what is no name of one."""
         keys = [(key.name, key.type) for key in self.table.partitionKeys or []]
         try:
-            hives = hive_name(keys, values_for_keys([key for key, _ in keys], canonical_name(name)))
+            return hive_name(keys, values_for_keys([key for key, _ in keys], canonical_name(name)))
         except (MetaError, InvalidObject) as error:
             raise WrongColumns(f"{self.full_name}: {name} is not a name of a partition: {error}") from error
+
+    def existing_partition(self, client: Client, name: str) -> str:
+        """Return how the metastore calls the partition that a name `k=v/..` means. WrongColumns where there is none."""
+        hives = self.partition_name(name)
         partition = found(client, self.table, [hives]).get(hives)
         if partition is None:
             raise WrongColumns(f"{self.full_name} has no partition {name}")

@@ -11,6 +11,8 @@ fails, the transaction can no longer be committed. Write ids, locks and new part
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from pyspark.sql import DataFrame
@@ -51,8 +53,11 @@ class Statement:
         """The constraints of the table, as they are once it is locked."""
         return self._work.constraints(self._table)
 
-    def insert(self, rows: DataFrame, *, overwrite: bool = False) -> None:
-        """Compute rows (`writing.fitted`) and write them aside. ConstraintViolated, FileError and what Spark raises."""
+    def insert(self, rows: DataFrame, *, overwrite: bool = False, partitions: Sequence[str] = ()) -> None:
+        """Compute rows (`writing.fitted`) and write them aside. ConstraintViolated, FileError and what Spark raises.
+
+        An overwrite empties `partitions`, by Hive's names, where no row lies in them.
+        """
         staged = writing.insert(
             self._work,
             self._table,
@@ -61,6 +66,7 @@ class Statement:
             statement=self._number,
             overwrite=overwrite,
         )
+        staged = replace(staged, emptied=tuple(partitions))
         self._staged.append((staged, DataOperationType.INSERT))
 
     def delete(self, gone: DataFrame, operation: int) -> None:

@@ -88,6 +88,8 @@ class StagedFiles:
     named: Callable[[list[str]], str]
     """Makes the name of a partition of the texts in the staging folder."""
     overwrite: bool = False
+    emptied: tuple[str, ...] = ()
+    """Partitions, by Hive's names, that an overwrite empties where no row lies in them."""
 
 
 def insert(
@@ -309,6 +311,8 @@ def move(work: SparkTransaction, table: AcidTableInfo, staged: StagedFiles, made
         by_partition.setdefault(partition, []).append((status.path, task_of(status) if bucket is None else bucket))
     if staged.overwrite and not table.table.partitionKeys:
         by_partition.setdefault("", [])
+    for partition in staged.emptied:
+        by_partition.setdefault(partition, [])
     folders = _folders(work, table, list(by_partition), overwrite=staged.overwrite)
 
     def put(partition: str) -> None:
