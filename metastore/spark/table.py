@@ -162,13 +162,14 @@ class AcidTable:
             _check_row_ids(info, row_id=row_id)
             self._work.lock_to_read([info])
             return self._work.rows(info, row_id=row_id, partition_filter=partitions)
-        reader = Reader(self._spark, self._uri, self._database, self._table, lease)
+        reader = Reader(self._spark, self._uri, [(self._database, self._table)], lease)
+        (info,) = reader.tables
         try:
-            _check_row_ids(reader.table, row_id=row_id)
+            _check_row_ids(info, row_id=row_id)
         except CanNotChange:
             reader.close()
             raise
-        frame = reader.rows(row_id=row_id, partition_filter=partitions)
+        frame = reader.rows(info, row_id=row_id, partition_filter=partitions)
         self._readers.append(reader)
         return frame
 

@@ -17,6 +17,9 @@ from tests.support.cluster import Cluster
 from tests.support.servers import Server, serving
 from tests.support.spark_session import session
 
+HIVE_SUPPORT = {"spark.sql.catalogImplementation": "hive"}
+"""What `enableHiveSupport` sets."""
+
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
@@ -35,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def spark(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with session(tmp_path_factory.mktemp("spark-warehouse"), {"spark.hadoop.hive.metastore.uris": server.uri}) as opened:
+    with session(tmp_path_factory.mktemp("spark-warehouse"), HIVE_SUPPORT | {"spark.hadoop.hive.metastore.uris": server.uri}) as opened:
         yield opened
 
 

@@ -47,11 +47,11 @@ def test_constraints_of_columns_and_tables() -> None:
     ).constraints
     assert [(each.kind, each.columns, each.text, each.name, each.enable, each.rely) for each in found] == [
         ("NOT NULL", ("a",), "", "nn", False, True),
-        ("DEFAULT", ("b",), "concat('a', 'b')", None, True, False),
-        ("CHECK", ("c",), "c > 0 AND (c < 9)", None, True, False),
-        ("DEFAULT", ("d",), "date '2020-01-01'", None, True, False),
-        ("DEFAULT", ("e",), "-1", None, True, False),
-        ("NOT NULL", ("e",), "", None, True, False),
+        ("DEFAULT", ("b",), "concat('a', 'b')", None, True, True),
+        ("CHECK", ("c",), "c > 0 AND (c < 9)", None, True, True),
+        ("DEFAULT", ("d",), "date '2020-01-01'", None, True, True),
+        ("DEFAULT", ("e",), "-1", None, True, True),
+        ("NOT NULL", ("e",), "", None, True, True),
         ("PRIMARY", ("a", "b"), "", "pk", False, True),
         ("UNIQUE", ("c",), "", None, False, False),
         ("FOREIGN", ("a",), "", None, False, False),

@@ -164,11 +164,11 @@ def constraint(reader: Reader, column: str | None = None) -> Constraint:
 
 
 def _options(reader: Reader, enable: bool) -> tuple[bool, bool, bool]:
-    """Take what is said of enforcing: (enable, validate, rely)."""
-    validate = rely = False
+    """Take what is said of enforcing: (enable, validate, rely). What is enforced is relied on, as in Hive."""
+    validate, rely = False, enable
     while True:
         if reader.takes("NOT", "ENFORCED") or reader.takes("DISABLE"):
-            enable = False
+            enable = rely = False
         elif reader.takes("ENFORCED") or reader.takes("ENABLE"):
             enable = True
         elif (word := reader.takes_one("VALIDATE", "NOVALIDATE")) is not None:

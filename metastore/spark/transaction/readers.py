@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import threading
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
@@ -34,26 +35,29 @@ _OF_LEAVES = {"LogicalRelation": "relation", "LogicalRDD": "rdd", "LocalRelation
 
 
 class Reader:
-    """A read-only transaction with a shared lock on one table, for one DataFrame."""
+    """A read-only transaction with shared locks on some tables and one snapshot of them, for the DataFrames of one query."""
 
-    def __init__(self, spark: SparkSession, uri: str | None, database: str, table: str, lease: float) -> None:
+    def __init__(self, spark: SparkSession, uri: str | None, names: Sequence[tuple[str, str]], lease: float) -> None:
+        """`names` are the tables as (database, name)."""
         self._spark = spark
         self._lease = float(lease)  # what is not a number fails here, and not in the thread that looks at all readers
         self._work = SparkTransaction(spark, uri, read_only=True)
-        self._leaves: list[Any] = []
+        self._leaves: list[list[Any]] = []
         self.used = time.monotonic()
+        self.tables: list[AcidTableInfo] = []
         try:
-            self.table: AcidTableInfo = self._work.load(database, table)
-            self._work.lock_to_read([self.table])
+            self.tables = [self._work.load(*name) for name in names]
+            self._work.lock_to_read(self.tables)
+            self._work.pin(self.tables)
         except BaseException:
             self.close()
             raise
 
-    def rows(self, *, row_id: bool, partition_filter: str | None) -> DataFrame:
-        """Return the table's rows as they are now, which the reader keeps from now on. FileError, NotEnoughHistory."""
+    def rows(self, table: AcidTableInfo, *, row_id: bool = False, partition_filter: str | None = None) -> DataFrame:
+        """Return the rows of one of the tables, which the reader keeps from now on. FileError, NotEnoughHistory."""
         try:
-            frame = self._work.rows(self.table, row_id=row_id, partition_filter=partition_filter)
-            self._leaves = _weak_leaves(self._spark, frame)
+            frame = self._work.rows(table, row_id=row_id, partition_filter=partition_filter)
+            self._leaves.append(_weak_leaves(self._spark, frame))
         except BaseException:
             self.close()
             raise
@@ -64,7 +68,7 @@ class Reader:
         """Tell whether somebody may read its files; `busy` says that Spark runs jobs. Py4JError once Spark has ended."""
         if busy:
             self.used = time.monotonic()
-        if self._leaves and all(leaf.get() is None for leaf in self._leaves):
+        if self._leaves and all(self._leaves) and all(leaf.get() is None for leaves in self._leaves for leaf in leaves):
             return False
         return time.monotonic() < self.used + self._lease
 
@@ -84,7 +88,7 @@ def give_way(spark: SparkSession, table: AcidTableInfo) -> None:
     """End this program's own readers of a table that it is about to lock for itself alone, unless Spark runs jobs, which may be theirs."""
     if not _is_busy(spark):
         for reader in _open():
-            if reader.table.full_name == table.full_name:
+            if any(each.full_name == table.full_name for each in reader.tables):
                 reader.close()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,6 +15,9 @@ from metastore.spark.reading.reading import rows
 from metastore.spark.reading.selecting import Selected, select
 from metastore.spark.session.catalog import AcidTableInfo, metastore_uri
 from metastore.spark.session.hadoop import Files
+
+_STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE)
+"""From the weakest to the strongest lock; each holds back whatever those before it do."""
 
 
 class CanNotChange(Exception):
@@ -31,6 +34,8 @@ class SparkTransaction:
         context = spark.sparkContext
         agent = Agent(user=context.sparkUser(), name=f"{context.appName} ({context.applicationId})")
         self._overwritten: set[str] = set()
+        self._held: list[tuple[str, int, int]] = []
+        self._pinned: dict[tuple[str, str], TableSnapshot] = {}
         self.txn = Transaction.begin(self.uri, agent=agent, read_only=read_only, compaction=compaction)
 
     def load(self, database: str, table: str) -> AcidTableInfo:
@@ -64,19 +69,40 @@ class SparkTransaction:
 
     def lock(self, table: AcidTableInfo, kind: int, *operations: int, patience: float | None = None) -> None:
         """Lock a table for operations (DataOperationType) until the transaction ends. LockTimeout, TableChanged."""
-        wanted = [
-            component(table.database, table.name, kind, each, dynamic=bool(table.table.partitionKeys) and each != DataOperationType.SELECT)
-            for each in operations
-        ]
-        self.txn.lock(wanted, **({} if patience is None else {"patience": patience}))
-        self._check_unchanged(table)
+        self.lock_all([(table, kind, operations)], patience=patience)
 
-    def _check_unchanged(self, table: AcidTableInfo) -> None:
-        check_unchanged(table.table, self.read(table.database, table.name).table)
+    def lock_all(self, wanted: Iterable[tuple[AcidTableInfo, int, Sequence[int]]], *, patience: float | None = None) -> None:
+        """Lock tables together, as `lock` does each: nobody holds some of them while waiting for others. LockTimeout, TableChanged.
+
+        What the transaction holds already is not asked for again: it would wait for those who wait for this transaction.
+        """
+        listed = list(wanted)
+        missing = [(table, kind, each) for table, kind, operations in listed for each in operations if not self._holds(table, kind, each)]
+        components = [
+            component(table.database, table.name, kind, each, dynamic=bool(table.table.partitionKeys) and each != DataOperationType.SELECT)
+            for table, kind, each in missing
+        ]
+        if components:
+            self.txn.lock(components, **({} if patience is None else {"patience": patience}))
+        self._held += [(table.full_name, kind, each) for table, kind, each in missing]
+        for table in {table.full_name: table for table, _, _ in listed}.values():
+            check_unchanged(table.table, self.read(table.database, table.name).table)
+
+    def _holds(self, table: AcidTableInfo, kind: int, operation: int) -> bool:
+        """Tell whether a lock is held that is as strong, for the same operation; whoever holds any may read."""
+        return any(
+            name == table.full_name and _STRENGTH.index(held) >= _STRENGTH.index(kind) and operation in (there, DataOperationType.SELECT)
+            for name, held, there in self._held
+        )
+
+    def pin(self, tables: Sequence[AcidTableInfo]) -> None:
+        """Read these tables from now on as they are now, all at one moment. Of no tables: read each as it is when it is read."""
+        self._pinned = self.txn.snapshots([(table.database, table.name) for table in tables]) if tables else {}
 
     def snapshot(self, table: AcidTableInfo) -> TableSnapshot:
-        """Return what is committed now, with this transaction's own writes."""
-        return self.txn.snapshots([(table.database, table.name)])[table.database, table.name]
+        """Return what is committed, with this transaction's own writes: now, or when the table was pinned."""
+        key = (table.database, table.name)
+        return self._pinned.get(key) or self.txn.snapshots([key])[key]
 
     def selected(self, table: AcidTableInfo, snapshot: TableSnapshot, partition_filter: str | None = None) -> list[Selected]:
         """Choose the files that a snapshot reads. FileError, NotEnoughHistory."""
@@ -90,9 +116,7 @@ class SparkTransaction:
 
     def lock_to_read(self, tables: Sequence[AcidTableInfo]) -> None:
         """Take shared locks, which hold back whoever would drop the tables. LockTimeout, TableChanged."""
-        self.txn.lock([component(table.database, table.name, LockType.SHARED_READ, DataOperationType.SELECT) for table in tables])
-        for table in tables:
-            self._check_unchanged(table)
+        self.lock_all((table, LockType.SHARED_READ, [DataOperationType.SELECT]) for table in tables)
 
     def close(self) -> None:
         """End a transaction that only read."""

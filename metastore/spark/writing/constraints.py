@@ -30,7 +30,7 @@ def default(spark: SparkSession, table: AcidTableInfo, constraints: Constraints,
     if found is None:
         return F.lit(None).cast(table.schema[name].dataType).alias(name)
     try:
-        value = F.expr(_for_spark(spark, found.text))
+        value = F.expr(spelled_for_spark(spark, found.text))
         if (limit := limit_of(kind)) is not None:
             value = value.substr(1, limit[1])  # Hive has the default cast to the column's type, and cuts it so
         return stored(table, name, value, type_of(spark.range(0), value))
@@ -54,7 +54,7 @@ def kept(table: AcidTableInfo, constraints: Constraints, rows: DataFrame) -> Dat
         for declared in constraints.checks:
             said = f"{table.full_name}: the constraint {declared.name}, CHECK ({declared.text}), is violated by the row "
             try:
-                holds = F.coalesce(F.expr(_for_spark(spark, declared.text)).cast("boolean"), F.lit(True))
+                holds = F.coalesce(F.expr(spelled_for_spark(spark, declared.text)).cast("boolean"), F.lit(True))
                 rows.select(holds)
             except (AnalysisException, ParseException) as error:
                 raise _not_computed(table, f"CHECK ({declared.text})", declared, error) from error
@@ -69,7 +69,7 @@ def _not_computed(table: AcidTableInfo, what: str, declared: Declared, error: Ex
     )
 
 
-def _for_spark(spark: SparkSession, text: str) -> str:
+def spelled_for_spark(spark: SparkSession, text: str) -> str:
     """Return an expression of Hive as Spark, whatever its settings, takes it for the same."""
     zone = time_zone(spark)
 

@@ -87,6 +87,7 @@ class MergeBuilder:
         self._alias = alias
         self._matched: list[Clause] = []
         self._missing: list[Clause] = []
+        self._left: list[Clause] = []
 
     def whenMatchedUpdate(  # noqa: N802  # as DeltaTable names it
         self,
@@ -119,6 +120,20 @@ class MergeBuilder:
         self._missing.append(Clause(condition, {ALL: ALL}))
         return self
 
+    def whenNotMatchedBySourceUpdate(  # noqa: N802  # as DeltaTable names it
+        self,
+        condition: Expression | None = None,
+        set: Mapping[str, Expression] | None = None,  # noqa: A002  # see above
+    ) -> MergeBuilder:
+        """Change columns of rows of the table that no row of the source matches."""
+        self._left.append(Clause(condition, dict(set or {})))
+        return self
+
+    def whenNotMatchedBySourceDelete(self, condition: Expression | None = None) -> MergeBuilder:  # noqa: N802
+        """Remove rows of the table that no row of the source matches."""
+        self._left.append(Clause(condition))
+        return self
+
     def execute(self) -> dict[str, int]:
         """Do it; return how many rows were updated, deleted and inserted.
 
@@ -146,8 +161,8 @@ class MergeBuilder:
 
     def _operations(self) -> list[int]:
         """Return what the clauses do; a merge without any does nothing, and asks as an update does."""
-        of_matched = {DataOperationType.DELETE if clause.values is None else DataOperationType.UPDATE for clause in self._matched}
-        return sorted(of_matched | ({DataOperationType.INSERT} if self._missing else set())) or [DataOperationType.UPDATE]
+        changes = {DataOperationType.DELETE if clause.values is None else DataOperationType.UPDATE for clause in self._changes}
+        return sorted(changes | ({DataOperationType.INSERT} if self._missing else set())) or [DataOperationType.UPDATE]
 
     def _planned(self, target: _Target, new: DataFrame) -> _Plan:
         """Return what is to be done.
@@ -163,38 +178,52 @@ class MergeBuilder:
     def _planned_as(self, source: str, target: _Target, new: DataFrame) -> _Plan:
         info = target.info
         joined = target.rows.alias(self._alias).join(new.alias(source), column(self._condition), "inner")
-        sets = [self._set(target, clause, source) for clause in self._matched]
+        sets = [self._set(target, clause, source) for clause in self._changes]
         wholly = [
             set(values) if ALL in clause.values else wholly_set(info, clause.values, self._alias)
-            for values, clause in zip(sets, self._matched, strict=True)
+            for values, clause in zip(sets, self._changes, strict=True)
             if clause.values is not None
         ]
         given = set(info.columns.names).intersection(*wholly)
-        matched = self._decided(info, joined, source, sets).persist(StorageLevel.MEMORY_AND_DISK)
+        count = len(self._matched)
+        decided = self._decided(info, joined, field(source, SOURCE_ROW), self._matched, sets[:count])
+        if self._left:
+            left = target.rows.alias(self._alias).join(new.alias(source), column(self._condition), "left_anti").alias(self._alias)
+            of_left = self._decided(info, left, F.lit(None).cast("bigint"), self._left, sets[count:])
+            number = F.col(ACTION)
+            decided = decided.unionByName(of_left.withColumn(ACTION, F.when(number >= 0, number + count).otherwise(number)))
+        matched = decided.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             return _Plan(matched, given, self._inserted(target, matched, new, source) if self._missing else None)
         except BaseException:
             matched.unpersist()
             raise
 
-    def _decided(self, info: AcidTableInfo, joined: DataFrame, source: str, sets: Sequence[dict[str, Column]]) -> DataFrame:
-        """Return one row for each match: what is to be done, the row's id and partition, and its new values."""
-        action = first_that_holds([clause.condition for clause in self._matched])
+    @property
+    def _changes(self) -> list[Clause]:
+        """The clauses that change rows of the table; by their places the actions are numbered."""
+        return [*self._matched, *self._left]
+
+    def _decided(
+        self, info: AcidTableInfo, rows: DataFrame, source_row: Column, clauses: Sequence[Clause], sets: Sequence[dict[str, Column]]
+    ) -> DataFrame:
+        """Return one row for each of the rows, such as matches: what is to be done, the row's id and partition, and its new values."""
+        action = first_that_holds([clause.condition for clause in clauses])
         row_id = row_id_name(info)
         values = [
-            chosen(action, [given.get(name) for given in sets], field(self._alias, name), fitting(info, name, joined)).alias(name)
+            chosen(action, [given.get(name) for given in sets], field(self._alias, name), fitting(info, name, rows)).alias(name)
             for name in info.schema.names
         ]
-        return joined.select(
+        return rows.select(
             action.alias(ACTION),
-            field(source, SOURCE_ROW).alias(SOURCE_ROW),
+            source_row.alias(SOURCE_ROW),
             field(self._alias, row_id).alias(row_id),
             field(self._alias, FOLDER).alias(FOLDER),
             *values,
         )
 
     def _set(self, target: _Target, clause: Clause, source: str) -> dict[str, Column]:
-        """Return the columns that a clause sets in rows that are matched."""
+        """Return the columns that a clause sets in rows of the table."""
         if clause.values is None:
             return {}
         if ALL in clause.values:
@@ -220,14 +249,14 @@ class MergeBuilder:
 
     def _expressions(self) -> list[Expression]:
         """Return all expressions of the merge."""
-        clauses = [*self._matched, *self._missing]
+        clauses = [*self._changes, *self._missing]
         conditions = [clause.condition for clause in clauses if clause.condition is not None]
         return [self._condition, *conditions, *(value for clause in clauses for value in (clause.values or {}).values())]
 
     def _write(self, work: SparkTransaction, info: AcidTableInfo, plan: _Plan, statement: Statement) -> dict[str, int]:
         matched = plan.matched
         _check_single(info, matched)
-        updates = [number for number, clause in enumerate(self._matched) if clause.values is not None]
+        updates = [number for number, clause in enumerate(self._changes) if clause.values is not None]
         counts = {row[ACTION]: row["count"] for row in matched.groupBy(ACTION).count().collect()}
         updated = sum(count for number, count in counts.items() if number in updates)
         deleted = sum(count for number, count in counts.items() if number >= 0) - updated

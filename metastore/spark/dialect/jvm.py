@@ -1,0 +1,185 @@
+"""All private doors into Spark's JVM that SQL needs: parser, plans, frames of plans. `tests/spark/test_doors.py` holds what they do.
+
+PySpark has no public name for any of it; the same classes are there from 3.5 to the newest release, but for those that `_classic` finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from py4j.java_gateway import JavaClass
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
+
+Node = Any
+"""A node of a plan, or an expression, in the JVM."""
+_SUBQUERIES = ("ListQuery", "ScalarSubquery", "Exists", "LateralSubquery", "FunctionTableSubqueryArgumentExpression")
+_TABLES = {"LogicalRelation": "catalogTable", "HiveTableRelation": "tableMeta"}
+"""What of a leaf of a plan tells the table that Spark itself would read, by the leaf's class."""
+
+
+def kind(node: Node) -> str:
+    """Return the class of a node, without its package."""
+    return str(node.getClass().getSimpleName())
+
+
+def items(sequence: Any) -> list[Any]:
+    """Return the elements of a sequence of Scala."""
+    return [sequence.apply(place) for place in range(sequence.size())]
+
+
+def option(value: Any) -> Any:
+    """Return what an Option of Scala holds, None without."""
+    return value.get() if value.isDefined() else None
+
+
+def span(node: Node) -> tuple[int, int]:
+    """Return where a node stands in the text that was parsed: its first character, and the one behind its last."""
+    origin = node.origin()
+    return int(option(origin.startIndex())), int(option(origin.stopIndex())) + 1
+
+
+def names_of(parts: Any) -> list[str]:
+    """Return a sequence of names."""
+    return [str(part) for part in items(parts)]
+
+
+def pair(entry: Any) -> tuple[Any, Any]:
+    """Return the first two members of a tuple of Scala."""
+    return entry._1(), entry._2()  # noqa: SLF001  # their names in Scala
+
+
+def pairs(mapping: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield keys and values of a map of Scala."""
+    entries = mapping.iterator()
+    while entries.hasNext():
+        yield pair(entries.next())
+
+
+class Doors:
+    """The doors of one session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._session: Any = spark._jsparkSession  # noqa: SLF001  # see the module
+        jvm: Any = spark._jvm  # noqa: SLF001  # see the module
+        self._jvm = jvm
+        patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+        self._has_plan, self._is_parameter = patterns.PLAN_EXPRESSION(), patterns.PARAMETER()
+
+    def key(self) -> str:
+        """Return what tells this session from others of the same JVM."""
+        return str(self._session.sessionUUID())
+
+    def substituted(self, text: str) -> str:
+        """Return a text with its variables, `${name}`, replaced as Spark does before it parses."""
+        return str(self._jvm.org.apache.spark.sql.internal.VariableSubstitution().substitute(text))
+
+    def parse(self, text: str) -> Node:
+        """Return the plan of a statement, of which nothing is looked up yet. ParseException."""
+        return self._session.sessionState().sqlParser().parsePlan(text)
+
+    def temporary_view(self, names: Sequence[str]) -> int | None:
+        """Return a number that tells the temporary view of a name from others that had it; None where the name means none."""
+        catalog = self._session.sessionState().catalog()
+        if not catalog.isTempView(self.sequence(names)):
+            return None
+        found = catalog.getRawTempView(names[-1]) if len(names) == 1 else catalog.getRawGlobalTempView(names[-1])
+        return int(self._jvm.System.identityHashCode(found.get()))
+
+    def sequence(self, values: Sequence[Any]) -> Any:
+        """Return a sequence of Scala."""
+        return self._jvm.PythonUtils.toSeq(list(values))
+
+    def column(self, expression: Node) -> Column:
+        """Return a parsed expression as a column."""
+        made: Any = Column
+        utils = self._classic("ExpressionUtils")
+        found: Column = made(self._jvm.org.apache.spark.sql.Column(expression) if utils is None else utils.column(expression))
+        return found
+
+    def frame(self, plan: Node) -> DataFrame:
+        """Return a parsed query as a frame. AnalysisException."""
+        dataset = self._classic("Dataset") or self._jvm.org.apache.spark.sql.Dataset
+        return DataFrame(dataset.ofRows(self._session, plan), self._spark)
+
+    def literal(self, value: Any) -> str:
+        """Return a value of Python as SQL."""
+        column: Any = value if isinstance(value, Column) else F.lit(value)
+        converter = self._converter()
+        expression = column._jc.expr() if converter is None else converter.apply(column._jc.node())  # noqa: SLF001  # see the module
+        return str(expression.sql())
+
+    def _converter(self) -> Any:
+        """Return what makes expressions of Spark 4's columns, None on 3.5: a Scala object, which has no static methods."""
+        found = getattr(self._jvm.org.apache.spark.sql.classic, "ColumnNodeToExpressionConverter$")
+        return getattr(found, "MODULE$") if isinstance(found, JavaClass) else None
+
+    def _classic(self, name: str) -> Any:
+        """Return a class of Spark 4's package `classic`, None on 3.5."""
+        found = getattr(self._jvm.org.apache.spark.sql.classic, name)
+        return found if isinstance(found, JavaClass) else None
+
+    def subqueries(self, node: Node) -> Iterator[Node]:
+        """Yield the plans of the subqueries in the expressions of one node of a plan."""
+        if node.containsPattern(self._has_plan):
+            for expression in items(node.expressions()):
+                yield from self._plans(expression)
+
+    def _plans(self, expression: Node) -> Iterator[Node]:
+        if expression.containsPattern(self._has_plan):
+            if kind(expression) in _SUBQUERIES:
+                yield expression.plan()
+            for child in items(expression.children()):
+                yield from self._plans(child)
+
+    def parameters(self, plan: Node) -> Iterator[tuple[str | None, int, int]]:
+        """Yield (name, or None for `?`; start; end) of the parameters below a node of a plan. `withs` are common table expressions."""
+        if kind(plan) == "UnresolvedWith":
+            for relation in items(plan.cteRelations()):
+                yield from self.parameters(pair(relation)[1])
+        elif kind(plan) == "InsertIntoStatement" or plan.containsPattern(self._is_parameter):
+            for expression in items(plan.expressions()):
+                yield from self._parameters(expression)
+        for child in items(plan.children()):
+            yield from self.parameters(child)
+
+    def _parameters(self, expression: Node) -> Iterator[tuple[str | None, int, int]]:
+        if not expression.containsPattern(self._is_parameter):
+            return
+        if kind(expression) in ("NamedParameter", "PosParameter"):
+            yield (str(expression.name()) if kind(expression) == "NamedParameter" else None, *span(expression))
+        if kind(expression) in _SUBQUERIES:
+            yield from self.parameters(expression.plan())
+        for child in items(expression.children()):
+            yield from self._parameters(child)
+
+    def inner_query(self, plan: Node, query: Node) -> Node:
+        """Return a node, such as a WITH, over another child."""
+        return plan.withNewChildren(self.sequence([query]))
+
+
+def read_by_spark(frame: DataFrame) -> list[str]:
+    """Return the transactional tables, `database.table`, that Spark itself reads for a frame: without their transactions."""
+    out = []
+    for leaf in items(frame._jdf.queryExecution().analyzed().collectLeaves()):  # noqa: SLF001  # see the module
+        name = _TABLES.get(kind(leaf))
+        table = None if name is None else getattr(leaf, name)()
+        if name == "catalogTable":
+            table = option(table)
+        if table is not None and (option(table.properties().get("transactional")) or "").lower() == "true":
+            out.append(str(table.identifier().unquotedString()))
+    return out
+
+
+def is_command(frame: DataFrame) -> bool:
+    """Tell whether a frame holds the answer of a command, which has run, and reads nothing any more."""
+    return kind(frame._jdf.queryExecution().analyzed()) in ("CommandResult", "LocalRelation")  # noqa: SLF001  # see the module
+
+
+def explained(frame: DataFrame, mode: str) -> str:
+    """Return what EXPLAIN says of a frame; `mode` is simple, extended, codegen, cost or formatted."""
+    execution = frame._jdf.queryExecution()  # noqa: SLF001  # see the module
+    jvm: Any = frame.sparkSession._jvm  # noqa: SLF001  # see the module
+    return str(jvm.PythonSQLUtils.explainString(execution, mode))

@@ -1,0 +1,182 @@
+"""What SQL remembers of a session of Spark: its transaction, its temporary views over transactional tables, and what names mean in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from metastore import idl
+from metastore.client import Client
+from metastore.rules.catalog.table_kinds import is_transactional
+from metastore.spark.dialect.jvm import Doors
+from metastore.spark.grammar.tokens import WrongStatement
+from metastore.spark.session.catalog import AcidTableInfo, metastore_uri
+from metastore.spark.transaction.spark_transaction import SparkTransaction
+
+PLAIN_SQL, PLAIN_TABLE = SparkSession.sql, SparkSession.table
+"""Spark's own methods, whatever `enable` puts in their place later."""
+NO_COLUMNS = StructType([])
+CATALOG = "spark_catalog"
+
+
+@dataclass(frozen=True)
+class View:
+    """A view as its text. Unqualified names in it belong to `database`, None for a temporary view, which reads others of its kind."""
+
+    name: str
+    text: str
+    columns: tuple[str, ...]
+    database: str | None = None
+    number: int = 0
+    """Of a temporary view: what tells it from later ones of its name."""
+
+
+class SqlSession:
+    """One session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.doors = Doors(spark)
+        self.uri = metastore_uri(spark)
+        self.work: SparkTransaction | None = None
+        self.views: dict[tuple[str, ...], View] = {}
+
+    @classmethod
+    def of(cls, spark: SparkSession) -> SqlSession:
+        """Return what is remembered of a session. ValueError where it has no metastore."""
+        key = Doors(spark).key()
+        if key not in _SESSIONS or _SESSIONS[key].spark is not spark:
+            kept = _SESSIONS.get(key)
+            _SESSIONS[key] = made = cls(spark)
+            if kept is not None:
+                made.work, made.views = kept.work, kept.views
+        return _SESSIONS[key]
+
+    @property
+    def database(self) -> str:
+        """The current database."""
+        return str(self.spark.catalog.currentDatabase()).lower()
+
+    def nothing(self) -> DataFrame:
+        """Return the answer of a statement that has none."""
+        return self.spark.createDataFrame([], NO_COLUMNS)
+
+    def plain(self, text: str, args: Any = None) -> DataFrame:
+        """Let Spark run a statement as it stands."""
+        return PLAIN_SQL(self.spark, text) if args is None else PLAIN_SQL(self.spark, text, args)
+
+    @contextmanager
+    def writing(self) -> Iterator[SparkTransaction]:
+        """Yield the session's transaction, or one for this statement alone, which the end commits and an error aborts."""
+        if self.work is not None:
+            try:
+                yield self.work
+            finally:
+                self.work.pin([])
+            return
+        work = SparkTransaction(self.spark, self.uri)
+        with work.txn:
+            yield work
+
+    def outside(self, what: str) -> None:
+        """WrongStatement within a transaction: the metastore takes definitions back with none."""
+        if self.work is not None:
+            raise WrongStatement(f"{what} is not possible within a transaction, which could not take it back: COMMIT or ROLLBACK first")
+
+    def begin(self) -> None:
+        """Open a transaction for the statements that follow. WrongStatement within one."""
+        self.outside("START TRANSACTION")
+        self.work = SparkTransaction(self.spark, self.uri)
+
+    def end(self, *, commit: bool) -> None:
+        """Commit or abort the transaction. WrongStatement without one; TransactionLost, TxnAbortedException where the commit fails."""
+        work, self.work = self.work, None
+        if work is None:
+            raise WrongStatement(f"no transaction is open to {'COMMIT' if commit else 'ROLLBACK'}: START TRANSACTION begins one")
+        if commit:
+            work.txn.commit()
+        else:
+            work.txn.abort()
+
+
+_SESSIONS: dict[str, SqlSession] = {}
+
+
+class Names:
+    """What the names of one statement mean; each is asked for once."""
+
+    def __init__(self, session: SqlSession, client: Client) -> None:
+        self._session = session
+        self._client = client
+        self._found: dict[tuple[str, ...], AcidTableInfo | View | None] = {}
+        self._database: str | None = None
+
+    @property
+    def client(self) -> Client:
+        """The connection to the metastore."""
+        return self._client
+
+    @property
+    def database(self) -> str:
+        """The current database."""
+        if self._database is None:
+            self._database = self._session.database
+        return self._database
+
+    def find(self, names: Sequence[str], database: str | None = None) -> AcidTableInfo | View | None:
+        """Return the table or view of a name, None for what Spark alone knows; `database` is that of unqualified names."""
+        if database is not None and len(names) == 1:
+            names = [database, *names]
+        key = tuple(name.lower() for name in names)
+        if key not in self._found:
+            self._found[key] = self._look_up(key)
+        return self._found[key]
+
+    def transactional(self, names: Sequence[str]) -> AcidTableInfo | None:
+        """Return the transactional table of a name, None for anything else."""
+        found = self.find(names)
+        return found if isinstance(found, AcidTableInfo) and is_transactional(found.table) else None
+
+    def place(self, names: Sequence[str]) -> tuple[str, str] | None:
+        """Return database and table that a name would mean in the metastore, None where it belongs to another catalog. Asks nobody."""
+        parts = [name.lower() for name in names]
+        spark = self._session.spark
+        if len(parts) > 1 and parts[0] == CATALOG:
+            parts = [CATALOG, *parts[1:]] if len(parts) == 3 else [CATALOG, self.database, parts[1]]
+        elif len(parts) > 2 or str(spark.catalog.currentCatalog()) != CATALOG or self._is_elsewhere(parts[:-1]):
+            return None
+        return (parts[-2] if len(parts) > 1 else self.database), parts[-1]
+
+    def _is_elsewhere(self, database: Sequence[str]) -> bool:
+        """Tell whether what stands before a table's name is another catalog, or the database of global temporary views."""
+        conf = self._session.spark.conf
+        return any(name == "global_temp" or conf.get(f"spark.sql.catalog.{name}", None) for name in database)
+
+    def _look_up(self, key: tuple[str, ...]) -> AcidTableInfo | View | None:
+        if (number := self._session.doors.temporary_view(key)) is not None:
+            view = self._session.views.get(key)
+            return view if view is not None and view.number == number else None
+        place = self.place(key)
+        if place is None:
+            return None
+        try:
+            info = AcidTableInfo.read(self._client, *place)
+        except (idl.NoSuchObjectException, idl.UnknownDBException):
+            return None
+        if info.table.tableType != "VIRTUAL_VIEW":
+            return info
+        return _view(info)
+
+
+def _view(info: AcidTableInfo) -> View:
+    """Read a view of the metastore, Hive's or Spark's."""
+    said = info.parameters
+    count = int(said.get("view.catalogAndNamespace.numParts") or 0)
+    database = said.get(f"view.catalogAndNamespace.part.{count - 1}") if count > 1 else None
+    text = info.table.viewExpandedText or info.table.viewOriginalText
+    return View(info.full_name, text, tuple(column.name for column in info.table.sd.cols), (database or info.database).lower())
