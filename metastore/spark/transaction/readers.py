@@ -142,6 +142,7 @@ def _weak_leaves(spark: SparkSession, frame: DataFrame) -> list[Any]:
 
 
 @atexit.register
-def _close_all() -> None:
+def close_all() -> None:
+    """End all readers of the program: nobody computes their frames any more."""
     for reader in _open():
         reader.close()

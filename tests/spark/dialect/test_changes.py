@@ -52,9 +52,7 @@ def test_merge_in_deltas_spelling(run: Sql, emp: str) -> None:
     )
     assert answer == [(4, 2, 1, 1)]
     assert rows(run) == [(1, "J", 1), (3, "Kate", 0), (9, "N", 2)]
-    run(
-        "MERGE INTO emp USING src s ON emp.id = s.id AND emp.id = 9 WHEN NOT MATCHED BY SOURCE AND emp.id = 3 THEN UPDATE SET name = DEFAULT"
-    )
+    run("MERGE INTO emp USING src s ON emp.id = s.id WHEN NOT MATCHED BY SOURCE AND emp.id = 3 THEN UPDATE SET name = DEFAULT")
     assert rows(run) == [(1, "J", 1), (3, None, 0), (9, "N", 2)]
 
 
@@ -66,8 +64,8 @@ def test_inserts_by_position_by_name_and_of_some_columns(run: Sql, emp: str) -> 
     run("INSERT INTO emp WITH x AS (SELECT 41 AS a) SELECT a, concat('c', 'd'), NULL FROM x")
     run("INSERT INTO emp VALUES (50, DEFAULT, 1)")
     assert rows(run)[1:] == [
-        (11, "Jerry", 5000), (2, "Tom", 8000), (20, None, 7), (21, None, 8), (3, "Kate", 6000), (30, "b", 9), (40, "cte", 1), (41, "cd", None),
-        (50, None, 1),
+        (11, "Jerry", 5000), (2, "Tom", 8000), (20, None, 7), (21, None, 8), (3, "Kate", 6000),
+        (30, "b", 9), (40, "cte", 1), (41, "cd", None), (50, None, 1),
     ]  # fmt: skip
     run("INSERT INTO emp REPLACE WHERE id > 3 SELECT 60, 'only', 0")
     assert rows(run) == [*ROWS, (60, "only", 0)]
@@ -142,7 +140,7 @@ def test_what_fails_leaves_nothing_behind(run: Sql, emp: str, spark: SparkSessio
 
 def test_constraints_and_insert_only_tables(run: Sql) -> None:
     run(
-        "CREATE TABLE c (id int NOT NULL, name varchar(3) DEFAULT 'ab', n int CHECK (n > 0), CONSTRAINT k PRIMARY KEY (id) DISABLE NOVALIDATE) "
+        "CREATE TABLE c (id int NOT NULL, name varchar(3) DEFAULT 'ab', n int CHECK (n > 0), PRIMARY KEY (id) DISABLE NOVALIDATE) "
         "STORED AS ORC TBLPROPERTIES ('transactional'='true')"
     )
     run("INSERT INTO c (id, n) VALUES (1, 1)")
