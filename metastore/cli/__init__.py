@@ -16,6 +16,7 @@
     locations    let users and roles put data outside of their databases
     compactions  list, queue, try again and take off compactions of transactional tables
     compactor    run compaction workers on Spark
+    sql          run SQL on Spark, over transactional tables too
     check        look for files of transactional tables that readers take otherwise than they are meant
     call         call any method of the Thrift interface with JSON arguments
 
@@ -60,6 +61,7 @@ COMMANDS = {
     "locations": "catalog.locations:app",
     "compactions": "transactions.compactions:app",
     "compactor": "transactions.compactor:compactor",
+    "sql": "sql.shell:sql",
     "check": "server.check:check",
 }
 """The module below `metastore.cli` of each command, and the function or the commands in it; it is loaded when the command is asked for."""
