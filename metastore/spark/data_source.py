@@ -16,11 +16,13 @@ DataFrame, which may have another, and by default refuses a reader that takes an
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
@@ -50,20 +52,41 @@ from metastore.spark.reading.arrow import arrow_schema
 from metastore.spark.reading.reading import time_zone
 from metastore.spark.reading.selecting import select
 from metastore.spark.session.heartbeats import Heartbeats
+from metastore.spark.session.zones import local_zone
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 def register(spark: SparkSession) -> None:
-    """Make `hive_acid` known to a session."""
+    """Make `hive_acid` known to a session.
+
+    Where the environment has METASTORE_URI, Spark has found the format by itself (`pyspark_hive_acid`); ValueError if that is of another
+    metastore than the session's, or the machine's zone is not the JVM's.
+    """
     uri, zone = metastore_uri(spark), time_zone(spark)
 
     class Source(HiveAcidDataSource):
         default_uri = uri
         zone_name = zone
 
-    spark.dataSource.register(Source)
+    try:
+        spark.dataSource.register(Source)
+    except AnalysisException as error:
+        if "ALREADY_EXISTS" not in str(error):
+            raise
+        _check_found(uri, zone)
+
+
+def _check_found(uri: str, zone: str) -> None:
+    """Raise ValueError where the format that Spark has found itself is not that of the session."""
+    found = os.environ.get("METASTORE_URI", "")
+    if found != uri:
+        raise ValueError(f"METASTORE_URI={found} makes the format hive_acid that of another metastore than the session's, {uri}: unset it")
+    if local_zone() != zone:
+        raise ValueError(
+            f"METASTORE_URI is set, by which times are those of this machine's zone {local_zone()}, not of the JVM's {zone}: unset it"
+        )
 
 
 class HiveAcidDataSource(DataSource):

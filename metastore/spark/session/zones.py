@@ -1,0 +1,14 @@
+"""Find the time zone of this machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def local_zone() -> str:
+    """Return the zone of this machine's clock, by which Java goes too unless it is told another one."""
+    if zone := os.environ.get("TZ", "").lstrip(":"):
+        return zone
+    place = str(Path("/etc/localtime").resolve())
+    return place.partition("zoneinfo/")[2] or "UTC"

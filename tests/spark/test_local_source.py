@@ -1,0 +1,58 @@
+"""The program spark-sql, which runs no Python of its user's, reads and adds to a transactional table."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from metastore.spark.session.zones import local_zone
+from tests.support.acid_tables import TableMaker
+from tests.support.servers import ROOT, Server
+
+pytestmark = pytest.mark.skipif(pyspark.__version__ < "4", reason="Python data sources came with Spark 4")
+
+
+def test_the_zone_is_that_of_java(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert local_zone() in (str(spark._jvm.java.util.TimeZone.getDefault().getID()), "Etc/UTC", "UTC")
+    monkeypatch.setenv("TZ", ":Asia/Tokyo")
+    assert local_zone() == "Asia/Tokyo"
+
+
+def test_the_format_of_the_environment_is_not_taken_for_another_metastores(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    from metastore.spark import data_source
+
+    monkeypatch.setenv("METASTORE_URI", "thrift://elsewhere:9083")
+    with pytest.raises(ValueError, match="unset it"):
+        data_source._check_found("thrift://here:9083", local_zone())
+    with pytest.raises(ValueError, match="zone"):
+        data_source._check_found("thrift://elsewhere:9083", "Antarctica/Troll")
+    data_source._check_found("thrift://elsewhere:9083", local_zone())
+
+
+@pytest.mark.timeout(250)
+def test_spark_sql_reads_filters_and_appends(spark: SparkSession, make_table: TableMaker, server: Server, tmp_path: Path) -> None:
+    table = make_table("id int, v string, t timestamp")
+    table.insert(spark.sql("select 1 id, 'a' v, timestamp '2024-01-01 00:00:00' t union all select 2, 'b', null"))
+    table.delete("id = 2")
+    text = (
+        f"CREATE TEMPORARY VIEW e USING hive_acid OPTIONS (table '{table.name}'); INSERT INTO e VALUES (500, 'cli', NULL); "
+        "SELECT id, v FROM e WHERE id > 0 ORDER BY id"
+    )
+    program = Path(pyspark.__file__).parent / "bin" / "spark-sql"
+    done = subprocess.run(
+        [program, "--master", "local[1]", "--conf", "spark.sql.catalogImplementation=in-memory", "-e", text],
+        env={**os.environ, "METASTORE_URI": server.uri, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert [line.split("\t") for line in done.stdout.splitlines() if "\t" in line] == [["1", "a"], ["500", "cli"]], done.stderr[-3000:]
+    with table:
+        assert sorted(row.id for row in table.toDF().collect()) == [1, 500]
