@@ -9,10 +9,11 @@ from pyspark.sql import Column, DataFrame
 
 from metastore.idl import DataOperationType, LockType
 from metastore.spark.dialect.inserting import is_default
-from metastore.spark.dialect.jvm import Doors, Node, items, kind, names_of, option
+from metastore.spark.dialect.jvm import Doors, Node, items, kind, member, names_of, option
 from metastore.spark.dialect.relations import target
 from metastore.spark.dialect.session import Names, SqlSession
 from metastore.spark.dialect.sources import Sources, in_quotes
+from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.session.catalog import AcidTableInfo
 from metastore.spark.table import AcidTable
 from metastore.spark.transaction.spark_transaction import CanNotChange, SparkTransaction
@@ -29,6 +30,8 @@ def change(session: SqlSession, names: Names, text: str, plan: Node) -> DataFram
     info = None if found is None else names.transactional(found[0])
     if found is None or info is None:
         return None
+    if member(plan, "withSchemaEvolution"):
+        raise WrongStatement("WITH SCHEMA EVOLUTION is not there on transactional tables: ALTER TABLE .. ADD COLUMNS first")
     with _opened(session, names, text, plan, info) as (work, shown):
         table = AcidTable.within(work, info.database, info.name).alias(found[1])
         if kind(shown) == "MergeIntoTable":

@@ -11,7 +11,7 @@ from metastore.acid import partitions
 from metastore.acid.values.constraints import Constraints
 from metastore.idl import DataOperationType, LockType
 from metastore.rules.values.partition_names import DEFAULT_PARTITION, make_partition_name
-from metastore.spark.dialect.jvm import Doors, Node, items, kind, names_of, option, pairs, span
+from metastore.spark.dialect.jvm import Doors, Node, items, kind, member, names_of, option, pairs, span
 from metastore.spark.dialect.relations import target
 from metastore.spark.dialect.session import Names, SqlSession
 from metastore.spark.dialect.sources import Edit, Sources, edited
@@ -60,8 +60,17 @@ def is_insert(plan: Node) -> bool:
     return all(kind(each) in INSERTS for each in inserts(plan))
 
 
-def _is_overwrite(node: Node) -> bool:
-    return kind(node) != _WHERE and bool(node.overwrite())
+def replaces_where(node: Node) -> Node | None:
+    """Return which rows an INSERT .. REPLACE WHERE takes away first, None for any other INSERT. WrongStatement for what is not there."""
+    if member(node, "withSchemaEvolution"):
+        raise WrongStatement("WITH SCHEMA EVOLUTION is not there on transactional tables: ALTER TABLE .. ADD COLUMNS first")
+    if kind(node) == _WHERE:
+        return node.deleteExpr()
+    found = member(node, "replaceCriteriaOpt")  # later releases have it so
+    criteria = None if found is None else option(found)
+    if criteria is not None and kind(criteria) != "InsertReplaceWhere":
+        raise WrongStatement("INSERT .. REPLACE goes by a condition on transactional tables: write REPLACE WHERE, or a MERGE")
+    return None if criteria is None else criteria.cond()
 
 
 def _lock(
@@ -69,9 +78,9 @@ def _lock(
 ) -> None:
     wanted: list[tuple[AcidTableInfo, int, Sequence[int]]] = []
     for node, info in into:
-        if kind(node) == _WHERE:
+        if replaces_where(node) is not None:
             wanted.append((info, LockType.EXCL_WRITE, [DataOperationType.DELETE, DataOperationType.INSERT]))
-        elif _is_overwrite(node):
+        elif node.overwrite():
             give_way(session.spark, info)
             wanted.append((info, LockType.EXCLUSIVE, [DataOperationType.UPDATE]))
         else:
@@ -82,9 +91,10 @@ def _lock(
 
 def _insert(doors: Doors, work: SparkTransaction, node: Node, info: AcidTableInfo, rows: DataFrame) -> None:
     table = AcidTable.within(work, info.database, info.name)
-    if kind(node) == _WHERE:
-        table.delete(doors.column(node.deleteExpr()))
-        table.insert(rows if node.isByName() else _by_position(info, rows, info.schema.names))
+    if (gone := replaces_where(node)) is not None:
+        by_name = node.isByName() if kind(node) == _WHERE else node.byName()
+        table.delete(doors.column(gone))
+        table.insert(rows if by_name else _by_position(info, rows, info.schema.names))
         return
     given = {str(key).lower(): value for key, value in pairs(node.partitionSpec())}
     if unknown := [key for key in given if key not in info.partition_columns.names]:

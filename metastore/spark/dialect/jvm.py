@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
@@ -43,6 +44,14 @@ def span(node: Node) -> tuple[int, int]:
 def names_of(parts: Any) -> list[str]:
     """Return a sequence of names."""
     return [str(part) for part in items(parts)]
+
+
+def member(node: Node, name: str) -> Any:
+    """Return a member of a node, None where the release of Spark does not have it."""
+    try:
+        return getattr(node, name)()
+    except Py4JError:
+        return None
 
 
 def pair(entry: Any) -> tuple[Any, Any]:
@@ -175,7 +184,7 @@ def read_by_spark(frame: DataFrame) -> list[str]:
 
 def is_command(frame: DataFrame) -> bool:
     """Tell whether a frame holds the answer of a command, which has run, and reads nothing any more."""
-    return kind(frame._jdf.queryExecution().analyzed()) in ("CommandResult", "LocalRelation")  # noqa: SLF001  # see the module
+    return kind(frame._jdf.queryExecution().commandExecuted()) in ("CommandResult", "LocalRelation")  # noqa: SLF001  # see the module
 
 
 def explained(frame: DataFrame, mode: str) -> str:

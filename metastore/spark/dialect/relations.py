@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JError
-
-from metastore.spark.dialect.jvm import Doors, Node, items, kind, names_of, pair, span
+from metastore.spark.dialect.jvm import Doors, Node, items, kind, member, names_of, pair, span
 
 _AROUND = ("Sample", "RelationTimeTravel")
 """Nodes between a table and its alias."""
@@ -57,10 +55,7 @@ def _below(doors: Doors, node: Node, scope: frozenset[str], *, alias: bool = Fal
 
 
 def _of_with(doors: Doors, node: Node, scope: frozenset[str]) -> Iterator[Relation]:
-    try:
-        is_recursive = bool(node.allowRecursion())
-    except Py4JError:  # Spark 3.5 and 4.0 know none
-        is_recursive = False
+    is_recursive = bool(member(node, "allowRecursion"))
     inner = scope
     for relation in items(node.cteRelations()):
         name_of, query = pair(relation)

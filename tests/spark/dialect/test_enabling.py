@@ -107,7 +107,7 @@ def test_what_spark_would_read_itself_is_refused(spark: SparkSession, run: Sql, 
     frame = spark.table("given")
     check_not_blind(frame)
     table.parameters = {"transactional": "true", "transactional_properties": "default"}
-    table.sd.location = None
+    table.sd.location = None  # type: ignore[assignment]  # its own place
     table.tableName, table.id = "old", None
     client.create_table_req(idl.CreateTableRequest(table=table, processorCapabilities=["HIVEFULLACIDWRITE"], processorIdentifier="tests"))
     with pytest.raises(ReadBlindly, match="old"):

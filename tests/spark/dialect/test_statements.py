@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -38,15 +39,23 @@ RIGHT: dict[str, list[str]] = {
         "CREATE TABLE acidtbl (a INT, b STRING)",
         "CREATE TRANSACTIONAL TABLE made(key string, value string) PARTITIONED BY(ds string) STORED AS ORC",
         "CREATE TABLE made(a int, b int) STORED AS ORC TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')",
-        'CREATE TABLE made (id int, name string) CLUSTERED BY (id) INTO 2 BUCKETS STORED AS ORC TBLPROPERTIES ("transactional"="true", '
-        '"compactor.mapreduce.map.memory.mb"="2048", "compactorthreshold.hive.compactor.delta.num.threshold"="4")',
-        "CREATE TABLE IF NOT EXISTS made (a bigint COMMENT 'x', m map<string,struct<x:int,y:array<string>>>) COMMENT 'c' "
-        f"PARTITIONED BY (d date COMMENT 'day', r string) CLUSTERED BY (a) INTO 4 BUCKETS {ACID}",
-        "CREATE TABLE made (a int) ROW FORMAT SERDE 'org.apache.hadoop.hive.ql.io.orc.OrcSerde' STORED AS INPUTFORMAT "
-        "'org.apache.hadoop.hive.ql.io.orc.OrcInputFormat' OUTPUTFORMAT 'org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat' "
-        "TBLPROPERTIES ('transactional'='true')",
-        "CREATE TABLE Persons (ID INT NOT NULL, Name STRING NOT NULL, Age INT, Creator STRING DEFAULT CURRENT_USER(), "
-        f"CreateDate DATE DEFAULT CURRENT_DATE(), PRIMARY KEY (ID) DISABLE NOVALIDATE) {ACID}",
+        (
+            'CREATE TABLE made (id int, name string) CLUSTERED BY (id) INTO 2 BUCKETS STORED AS ORC TBLPROPERTIES ("transactional"="true", '
+            '"compactor.mapreduce.map.memory.mb"="2048", "compactorthreshold.hive.compactor.delta.num.threshold"="4")'
+        ),
+        (
+            "CREATE TABLE IF NOT EXISTS made (a bigint COMMENT 'x', m map<string,struct<x:int,y:array<string>>>) COMMENT 'c' "
+            f"PARTITIONED BY (d date COMMENT 'day', r string) CLUSTERED BY (a) INTO 4 BUCKETS {ACID}"
+        ),
+        (
+            "CREATE TABLE made (a int) ROW FORMAT SERDE 'org.apache.hadoop.hive.ql.io.orc.OrcSerde' STORED AS INPUTFORMAT "
+            "'org.apache.hadoop.hive.ql.io.orc.OrcInputFormat' OUTPUTFORMAT 'org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat' "
+            "TBLPROPERTIES ('transactional'='true')"
+        ),
+        (
+            "CREATE TABLE Persons (ID INT NOT NULL, Name STRING NOT NULL, Age INT, Creator STRING DEFAULT CURRENT_USER(), "
+            f"CreateDate DATE DEFAULT CURRENT_DATE(), PRIMARY KEY (ID) DISABLE NOVALIDATE) {ACID}"
+        ),
         f"CREATE TABLE made {ACID} AS SELECT * FROM emp WHERE id > 1",
         f"CREATE TABLE made PARTITIONED BY (d) {ACID} AS SELECT a, d FROM t",
         "CREATE TABLE made STORED AS PARQUET AS SELECT * FROM emp",
@@ -110,7 +119,7 @@ RIGHT: dict[str, list[str]] = {
         "INSERT INTO t PARTITION (d='2024-01-01', r) SELECT id, name, 'w' FROM src",
         "INSERT OVERWRITE TABLE t PARTITION (d='2024-01-01', r='x') SELECT id, name FROM src",
         "INSERT OVERWRITE TABLE t PARTITION (d='2024-01-01', r='x') IF NOT EXISTS SELECT id, name FROM src",
-        "FROM src INSERT INTO emp SELECT id, name, 1 WHERE id > 1 INSERT OVERWRITE TABLE t PARTITION (d, r) SELECT id, name, date '2024-01-01', 'q'",
+        "FROM src INSERT INTO emp SELECT id, name, 1 INSERT OVERWRITE TABLE t PARTITION (d, r) SELECT id, name, current_date(), 'q'",
         "WITH x AS (SELECT 1 AS a) INSERT INTO emp SELECT a, 'n', 2 FROM x",
         "INSERT INTO emp WITH x AS (SELECT 1 AS a) SELECT a, 'n', 2 FROM x",
         "INSERT INTO emp VALUES (1, concat('a', 'b'), NULL), (2, date_format(current_date(), 'yyyy'), -1)",
@@ -125,12 +134,21 @@ RIGHT: dict[str, list[str]] = {
         "DELETE FROM emp",
         "DELETE FROM emp e WHERE NOT EXISTS (SELECT 1 FROM src k WHERE k.id = e.id AND k.salary < e.salary)",
         "DELETE FROM t WHERE d = DATE '2024-01-01' AND cast(d as timestamp) < TIMESTAMP '2024-01-01 00:00:00' - INTERVAL 3 DAYS",
-        "MERGE INTO emp AS t USING src AS s ON t.id = s.id WHEN MATCHED AND s.salary = 1 THEN DELETE WHEN MATCHED AND t.salary <> s.salary "
-        "THEN UPDATE SET salary = s.salary, name = s.name WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.name, s.salary)",
-        "MERGE INTO emp USING (SELECT id, max(salary) AS x FROM src GROUP BY id) s ON emp.id = s.id WHEN NOT MATCHED AND s.x > 1 THEN INSERT "
-        "(id, salary) VALUES (s.id, s.x)",
-        "MERGE INTO emp t USING src s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED BY SOURCE "
-        "AND t.salary < 0 THEN DELETE",
+        (
+            "MERGE INTO emp AS t USING src AS s ON t.id = s.id "
+            "WHEN MATCHED AND s.salary = 1 THEN DELETE WHEN MATCHED AND t.salary <> s.salary "
+            "THEN UPDATE SET salary = s.salary, name = s.name WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.name, s.salary)"
+        ),
+        (
+            "MERGE INTO emp USING (SELECT id, max(salary) AS x FROM src GROUP BY id) s ON emp.id = s.id "
+            "WHEN NOT MATCHED AND s.x > 1 THEN INSERT "
+            "(id, salary) VALUES (s.id, s.x)"
+        ),
+        (
+            "MERGE INTO emp t USING src s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED BY SOURCE "
+            "AND t.salary < 0 THEN DELETE"
+        ),
         "VALUES (1, 2)",
         "TABLE emp",
         "CACHE TABLE cached AS SELECT * FROM emp",
@@ -153,11 +171,14 @@ RIGHT: dict[str, list[str]] = {
         "SELECT * FROM emp WHERE name = 'it''s' OR name = 'it\\'s' OR name = \"dq\"",
         "SELECT s.b.c, m['k'], cast(x AS decimal(10,2)), x DIV 2, x % 3, x ^ 1 FROM emp",
         "SELECT x, y FROM emp PIVOT (sum(a) FOR b IN (1, 2))",
-        "SELECT CASE WHEN a = 1 THEN 1 ELSE 2 END, interval 1 day, 1L, 1S, 1.0BD, X'1F', date '2024-01-01', timestamp_ntz '2024-01-01' FROM emp",
-        "SELECT trim(BOTH ' ' FROM name), extract(year FROM d), a <=> b, !(a = 1), name LIKE ANY ('x','y'), substring(name FROM 1 FOR 2) FROM emp",
+        "SELECT CASE WHEN a = 1 THEN 1 ELSE 2 END, interval 1 day, 1L, 1S, 1.0BD, X'1F', timestamp_ntz '2024-01-01' FROM emp",
+        "SELECT trim(BOTH ' ' FROM name), extract(year FROM d), a <=> b, !(a = 1), name LIKE ANY ('x','y') FROM emp",
         "UPDATE emp SET addr.city = 'x', `we ird` = `we ird` + 1",
-        "MERGE INTO emp t USING src s ON t.id <=> s.id WHEN MATCHED THEN UPDATE SET t.addr.city = s.name WHEN NOT MATCHED BY SOURCE THEN "
-        "UPDATE SET salary = 0",
+        (
+            "MERGE INTO emp t USING src s ON t.id <=> s.id "
+            "WHEN MATCHED THEN UPDATE SET t.addr.city = s.name WHEN NOT MATCHED BY SOURCE THEN "
+            "UPDATE SET salary = 0"
+        ),
         "INSERT INTO emp (id, addr, m) SELECT 1, named_struct('city', 'y'), map('k', 1)",
     ],
 }
@@ -251,8 +272,6 @@ def test_each_is_refused_with_a_way_out(spark: SparkSession, client_of_module: C
         try:
             sql(spark, statement).collect()
         except Exception as error:  # noqa: BLE001  # see above
-            import re
-
             if not re.search(message, str(error)):
                 wrong[statement] = f"{type(error).__name__}: {str(error)[:300]}"
         else:

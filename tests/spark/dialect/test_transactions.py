@@ -12,6 +12,7 @@ from metastore import idl
 from metastore.client import Client
 from metastore.spark import sql
 from metastore.spark.grammar.tokens import WrongStatement
+from metastore.spark.reading import reading
 from tests.spark.dialect.conftest import Sql
 
 
@@ -56,10 +57,7 @@ def test_transactions_and_locks_are_shown_and_aborted(run: Sql, emp: str, databa
 
 def test_all_tables_of_a_statement_are_read_at_one_moment(run: Sql, emp: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another session moves a row from one table into the other while the query is planned: it is there once."""
-    from metastore.spark.transaction import spark_transaction
-
     run("CREATE TABLE other LIKE emp")
-    plain = spark_transaction.rows
     moved: list[int] = []
 
     def slow(*arguments: object, **options: object) -> object:
@@ -69,9 +67,9 @@ def test_all_tables_of_a_statement_are_read_at_one_moment(run: Sql, emp: str, sp
             run("INSERT INTO other SELECT * FROM emp WHERE id = 1")
             run("DELETE FROM emp WHERE id = 1")
             run("COMMIT")
-        return plain(*arguments, **options)  # type: ignore[arg-type]  # passes on what it got
+        return reading.rows(*arguments, **options)
 
-    monkeypatch.setattr(spark_transaction, "rows", slow)
+    monkeypatch.setattr("metastore.spark.transaction.spark_transaction.rows", slow)
     found = run("SELECT id FROM other UNION ALL SELECT id FROM emp")
     assert sorted(found) == [(1,), (2,), (3,)]
     assert sorted(run("SELECT id FROM emp")) == [(2,), (3,)]
