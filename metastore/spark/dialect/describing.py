@@ -23,7 +23,8 @@ Row = tuple[str, str, str]
 _HEADER = ("col_name", "data_type", "comment")
 _BLANK: Row = ("", "", "")
 _HIDDEN = ("numFilesErasureCoded",)
-_STATISTICS = {"COLUMN_STATS_ACCURATE", "numFiles", "numFilesErasureCoded", "numRows", "rawDataSize", "totalSize", "numPartitions"}
+_ACCURATE, _COUNTS = "COLUMN_STATS_ACCURATE", ("numFiles", "numRows", "rawDataSize", "totalSize")
+_STATISTICS = {_ACCURATE, *_COUNTS, "numFilesErasureCoded", "numPartitions"}
 
 
 def describe(session: SqlSession, client: Client, info: AcidTableInfo, statement: Describe) -> DataFrame:
@@ -38,7 +39,7 @@ def describe(session: SqlSession, client: Client, info: AcidTableInfo, statement
     if keys:
         rows += [_BLANK, ("# Partition Information", "", ""), heading, *keys]
     if statement.how == "FORMATTED":
-        rows += _of_table(info.table) if partition is None else _of_partition(info, partition)
+        rows += _of_table(info.table, _whole(client, info)) if partition is None else _of_partition(info, partition)
         rows += _storage(info.table.sd if partition is None else partition.sd)
         rows += _constraints(client, info)
     elif statement.how == "EXTENDED":
@@ -52,7 +53,17 @@ def _partition(client: Client, info: AcidTableInfo, spec: Spec) -> Partition:
     return client.get_partitions_by_names(info.database, info.name, [name])[0]  # type: ignore[no-any-return]  # any method of the interface
 
 
-def _of_table(table: Table) -> list[Row]:
+def _whole(client: Client, info: AcidTableInfo) -> dict[str, str]:
+    """Return the parameters of a table; of one with partitions the counts are the sums of theirs, as Hive shows them."""
+    if not info.table.partitionKeys:
+        return info.parameters
+    partitions = [each.parameters or {} for each in client.get_partitions(info.database, info.name, -1)]
+    sums = {name: str(sum(int(each.get(name) or 0) for each in partitions)) for name in _COUNTS}
+    exact = {_ACCURATE: '{"BASIC_STATS":"true"}'} if all('"BASIC_STATS":"true"' in each.get(_ACCURATE, "") for each in partitions) else {}
+    return {**info.parameters, **sums, "numPartitions": str(len(partitions)), **exact}
+
+
+def _of_table(table: Table, parameters: dict[str, str]) -> list[Row]:
     owner_type = idl.PrincipalType._VALUES_TO_NAMES.get(table.ownerType or 1, "USER")  # noqa: SLF001  # thriftpy2 has no public name
     return [
         _BLANK,
@@ -66,7 +77,7 @@ def _of_table(table: Table) -> list[Row]:
         ("Location:", table.sd.location or "", ""),
         ("Table Type:", table.tableType, ""),
         ("Table Parameters:", "", ""),
-        *_parameters(table.parameters),
+        *_parameters(parameters),
     ]
 
 
