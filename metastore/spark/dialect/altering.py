@@ -11,6 +11,7 @@ from metastore import idl
 from metastore.acid.partitions import found_or_added
 from metastore.client import Client
 from metastore.idl import DataOperationType, EnvironmentContext, FieldSchema, LockType, Partition, Table
+from metastore.rules.catalog.table_kinds import is_transactional
 from metastore.rules.transactions.snapshots import format_table, snapshot
 from metastore.rules.values.partition_names import make_partition_name, partition_values
 from metastore.spark.definition.constraints import constraints_of
@@ -28,7 +29,7 @@ from metastore.spark.grammar.alterations import (
     SetProperties,
 )
 from metastore.spark.grammar.columns import Column
-from metastore.spark.grammar.statements import DropTable, OfTable, Spec, Truncate
+from metastore.spark.grammar.statements import DropDatabase, DropTable, OfTable, Spec, Truncate
 from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.session.catalog import AcidTableInfo
 from metastore.spark.transaction.readers import give_way
@@ -85,6 +86,13 @@ def drop_table(session: SqlSession, info: AcidTableInfo, statement: DropTable) -
     with _alone(session, info) as (work, _):
         context = EnvironmentContext(properties={"ifPurge": "TRUE"} if statement.purge else {})
         work.txn.call(lambda client: client.drop_table_with_environment_context(info.database, info.name, True, context))
+
+
+def empty(session: SqlSession, names: Names, statement: DropDatabase) -> None:
+    """Drop the transactional tables of a database that Spark is about to drop, which it could not."""
+    for info in names.tables(statement.database, "*") or []:
+        if is_transactional(info.table):
+            drop_table(session, info, DropTable([info.database, info.name]))
 
 
 def _named(client: Client, info: AcidTableInfo, spec: Spec) -> list[str]:

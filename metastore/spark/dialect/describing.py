@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame
 from metastore import idl
 from metastore.client import Client
 from metastore.idl import Partition, StorageDescriptor, Table
-from metastore.spark.dialect.session import SqlSession
+from metastore.spark.dialect.session import Names, SqlSession
 from metastore.spark.dialect.showing import frame, moment, partition_text
-from metastore.spark.grammar.statements import Describe, ShowOfTable, Spec
+from metastore.spark.grammar.statements import Describe, ShowOfTable, ShowTables, Spec
 from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.session.catalog import AcidTableInfo
 
@@ -224,6 +224,35 @@ def show(session: SqlSession, client: Client, info: AcidTableInfo, statement: Sh
     names = sorted(client.get_partition_names(info.database, info.name, -1))
     wanted = {f"{key}={value}" for key, value in (statement.partition or {}).items()}
     return frame(session, ("partition",), [(name,) for name in names if wanted <= set(name.split("/"))])
+
+
+def tables(session: SqlSession, names: Names, statement: ShowTables) -> DataFrame | None:
+    """Return what SHOW TABLE EXTENDED says, in Spark's words; None where Spark can say it."""
+    found = names.tables(statement.database, statement.pattern)
+    if found is None:
+        return None
+    rows = [(info.database, info.name, False, _information(info)) for info in sorted(found, key=lambda info: info.name)]
+    return session.spark.createDataFrame(rows, "namespace string, tableName string, isTemporary boolean, information string")
+
+
+_SPARKS_TYPES = {"MANAGED_TABLE": "MANAGED", "EXTERNAL_TABLE": "EXTERNAL", "VIRTUAL_VIEW": "VIEW"}
+
+
+def _information(info: AcidTableInfo) -> str:
+    table = info.table
+    said = {
+        "Database": info.database,
+        "Table": info.name,
+        "Owner": table.owner or "",
+        "Created Time": moment(table.createTime),
+        "Type": _SPARKS_TYPES.get(table.tableType, table.tableType),
+        "Provider": info.parameters.get("spark.sql.sources.provider", "hive"),
+        "Table Properties": f"[{', '.join(f'{name}={value}' for name, value in sorted(info.parameters.items()))}]",
+        "Location": table.sd.location or "",
+        "Partition Columns": f"[{', '.join(f'`{key.name}`' for key in table.partitionKeys or [])}]",
+    }
+    columns = [f" |-- {each.name}: {each.type} (nullable = true)" for each in [*table.sd.cols, *(table.partitionKeys or [])]]
+    return "\n".join([*(f"{name}: {value}" for name, value in said.items()), "Schema: root", *columns, ""])
 
 
 def create_text(client: Client, info: AcidTableInfo, *, whole: bool) -> str:

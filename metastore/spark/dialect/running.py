@@ -129,6 +129,11 @@ def _own(session: SqlSession, names: Names, own: object, args: Args) -> DataFram
         return views.create_view(session, names, own, run)
     if isinstance(own, statements.Keep):
         return views.keep(session, names, own, run)
+    if isinstance(own, statements.ShowTables):
+        return describing.tables(session, names, own)
+    if isinstance(own, statements.DropDatabase):
+        altering.empty(session, names, own)
+        return None
     if isinstance(own, statements.OfTable):
         return _of_table(session, names, own)
     return _of_session(session, names, own)

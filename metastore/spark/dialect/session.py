@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from metastore import idl
 from metastore.client import Client
+from metastore.idl import ClientCapabilities, ClientCapability, GetTablesRequest
 from metastore.rules.catalog.table_kinds import is_transactional
 from metastore.spark.dialect.jvm import Doors
 from metastore.spark.grammar.tokens import WrongStatement
@@ -21,6 +22,7 @@ from metastore.spark.transaction.spark_transaction import SparkTransaction
 PLAIN_SQL, PLAIN_TABLE = SparkSession.sql, SparkSession.table
 """Spark's own methods, whatever `enable` puts in their place later."""
 NO_COLUMNS = StructType([])
+KNOWN = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
 CATALOG = "spark_catalog"
 
 
@@ -151,6 +153,18 @@ class Names:
         elif len(parts) > 2 or str(spark.catalog.currentCatalog()) != CATALOG or self._is_elsewhere(parts[:-1]):
             return None
         return (parts[-2] if len(parts) > 1 else self.database), parts[-1]
+
+    def tables(self, database: Sequence[str] | None, pattern: str) -> list[AcidTableInfo] | None:
+        """Return the tables and views of a database, by a pattern such as `a*|b*`; None where it is another catalog's, or none of them is
+        transactional.
+        """
+        place = self.place([*(database or [self.database]), ""])
+        if place is None:
+            return None
+        names = self._client.get_tables(place[0], pattern)
+        request = GetTablesRequest(dbName=place[0], tblNames=names, capabilities=KNOWN)
+        found = [AcidTableInfo(table) for table in self._client.get_table_objects_by_name_req(request).tables] if names else []
+        return found if any(is_transactional(info.table) for info in found) else None
 
     def _is_elsewhere(self, database: Sequence[str]) -> bool:
         """Tell whether what stands before a table's name is another catalog, or the database of global temporary views."""

@@ -8,6 +8,7 @@ from metastore.spark.grammar.statements import (
     Compact,
     CreateView,
     Describe,
+    DropDatabase,
     DropTable,
     Keep,
     Name,
@@ -15,6 +16,7 @@ from metastore.spark.grammar.statements import (
     ShowCompactions,
     ShowLocks,
     ShowOfTable,
+    ShowTables,
     ShowTransactions,
     Spec,
     Truncate,
@@ -33,6 +35,11 @@ def show(reader: Reader) -> object | None:
         return _locks(reader)
     if reader.takes("COMPACTIONS"):
         return _compactions(reader)
+    if reader.takes("TABLE", "EXTENDED"):
+        database = reader.names() if reader.takes_one("FROM", "IN") is not None else None
+        reader.expect("LIKE")
+        pattern = reader.string()
+        return ShowTables(pattern, database) if reader.at_end() else None
     if reader.takes("CREATE", "TABLE"):
         return ShowOfTable(reader.names(), "CREATE TABLE") if not _has_more(reader) else None
     if (what := reader.takes_one("PARTITIONS", "TBLPROPERTIES", "COLUMNS")) is None:
@@ -168,8 +175,12 @@ def truncate(reader: Reader) -> Truncate:
     return Truncate(table, spec)
 
 
-def drop(reader: Reader) -> DropTable | Refused | None:
-    """Read DROP TABLE; None for any other DROP."""
+def drop(reader: Reader) -> DropTable | DropDatabase | Refused | None:
+    """Read DROP TABLE, and DROP DATABASE with all that is in it; None for any other DROP."""
+    if reader.takes_one("DATABASE", "SCHEMA", "NAMESPACE") is not None:
+        reader.takes("IF", "EXISTS")
+        database = reader.names()
+        return DropDatabase(database) if reader.takes("CASCADE") else None
     if reader.takes("MATERIALIZED", "VIEW"):
         return Refused("materialized views are Hive's: drop it there")
     if not reader.takes("TABLE"):

@@ -98,6 +98,21 @@ class ShowOfTable(OfTable):
 
 
 @dataclass(frozen=True)
+class ShowTables:
+    """SHOW TABLE EXTENDED; without a database of the current one."""
+
+    pattern: str
+    database: Name | None = None
+
+
+@dataclass(frozen=True)
+class DropDatabase:
+    """DROP DATABASE .. CASCADE."""
+
+    database: Name
+
+
+@dataclass(frozen=True)
 class Truncate(OfTable):
     partition: Spec | None = None
 

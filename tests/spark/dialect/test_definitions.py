@@ -40,6 +40,19 @@ def test_what_is_shown_makes_the_same_table_again(run: Sql, database: str, clien
     assert run("SHOW COLUMNS IN t") == [("id",), ("name",), ("n",), ("c",), ("d",), ("r",)]
 
 
+def test_a_database_is_listed_and_dropped_with_its_tables(run: Sql, emp: str, spark: SparkSession, client: Client) -> None:
+    run("CREATE DATABASE dropped")
+    run("CREATE TABLE dropped.a (id int) PARTITIONED BY (p string) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
+    run("CREATE TABLE dropped.plain (x int) STORED AS ORC")
+    rows = run("SHOW TABLE EXTENDED IN dropped LIKE 'a*|p*'")
+    assert [row[:3] for row in rows] == [("dropped", "a", False), ("dropped", "plain", False)]
+    assert "Type: MANAGED" in rows[0][3]
+    assert " |-- p: string (nullable = true)" in rows[0][3]
+    run("DROP DATABASE IF EXISTS dropped CASCADE")
+    assert "dropped" not in client.get_all_databases()
+    run("DROP DATABASE IF EXISTS dropped CASCADE")
+
+
 def test_a_query_that_fails_makes_no_table(run: Sql, emp: str, database: str, client: Client) -> None:
     with pytest.raises(Exception, match="no"):
         run("CREATE TABLE made STORED AS ORC TBLPROPERTIES ('transactional'='true') AS SELECT id, raise_error('no') x FROM emp")
