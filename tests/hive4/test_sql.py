@@ -91,7 +91,7 @@ STORIES: dict[str, list[str]] = {
     "definitions": [
         CREATE,
         "INSERT INTO t VALUES (1, 'a', 1)",
-        "ALTER TABLE t ADD COLUMNS (more int COMMENT 'm')",
+        "ALTER TABLE t ADD COLUMNS (extra int COMMENT 'm')",
         "ALTER TABLE t CHANGE COLUMN name full_name varchar(9)",
         "INSERT INTO t VALUES (2, 'longer', 2, 3)",
         "ALTER TABLE t SET TBLPROPERTIES ('k'='v')",

@@ -37,7 +37,7 @@ def insert(session: SqlSession, names: Names, text: str, plan: Node) -> DataFram
     text = _with_defaults(session, names, text, plan, tables)
     sources = Sources(session, names)
     text = sources.replaced(text, session.doors.parse(text))
-    with session.writing() as work:
+    with session.writing(steps=sum(1 if replaces_where(each) is None else 2 for each in inserts(plan))) as work:
         _lock(session, work, [(each, info) for each, info in zip(inserts(plan), tables, strict=True)], sources.tables)
         work.pin(sources.tables)
         with sources.shown(work.rows):

@@ -144,7 +144,7 @@ class Doors:
                 yield from self._plans(child)
 
     def parameters(self, plan: Node) -> Iterator[tuple[str | None, int, int]]:
-        """Yield (name, or None for `?`; start; end) of the parameters below a node of a plan. `withs` are common table expressions."""
+        """Yield (name, or None for `?`; start; end) of the parameters of a plan."""
         if kind(plan) == "UnresolvedWith":
             for relation in items(plan.cteRelations()):
                 yield from self.parameters(pair(relation)[1])

@@ -73,11 +73,18 @@ class SqlSession:
         return PLAIN_SQL(self.spark, text) if args is None else PLAIN_SQL(self.spark, text, args)
 
     @contextmanager
-    def writing(self) -> Iterator[SparkTransaction]:
-        """Yield the session's transaction, or one for this statement alone, which the end commits and an error aborts."""
+    def writing(self, *, steps: int = 1) -> Iterator[SparkTransaction]:
+        """Yield the session's transaction, or one for this statement alone, which the end commits and an error aborts.
+
+        A statement of several `steps` that fails may have done some of them: then the session's transaction can only be rolled back.
+        """
         if self.work is not None:
             try:
                 yield self.work
+            except Exception as error:
+                if steps > 1:
+                    self.work.txn.spoil(error)
+                raise
             finally:
                 self.work.pin([])
             return

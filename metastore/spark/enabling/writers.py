@@ -170,7 +170,7 @@ def overwrite(frame: DataFrame, name: str, condition: Column) -> bool:
     with _target(frame, name) as (session, info):
         if info is None:
             return False
-        with session.writing() as work:
+        with session.writing(steps=2) as work:
             table = _table(work, info)
             table.delete(condition)
             table.insert(frame)

@@ -9,10 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metastore import idl
+from metastore.acid.transactions import TransactionLost
 from metastore.client import Client
 from metastore.spark import sql
 from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.reading import reading
+from metastore.spark.session.assignment import DoesNotFit
 from tests.spark.dialect.conftest import Sql
 
 
@@ -37,6 +39,13 @@ def test_a_transaction_is_seen_as_a_whole_or_not_at_all(run: Sql, emp: str, spar
     assert run("SELECT * FROM emp") == []
     run("ROLLBACK")
     assert len(run("SELECT * FROM emp")) == 4
+    run("CREATE TABLE other LIKE emp")
+    run("START TRANSACTION")
+    with pytest.raises(DoesNotFit):
+        run("FROM emp INSERT INTO other SELECT * INSERT INTO emp SELECT 'no number', name, 1")
+    with pytest.raises(TransactionLost):
+        run("COMMIT")
+    assert run("SELECT * FROM other") == []
     for statement in ("COMMIT", "ROLLBACK"):
         with pytest.raises(WrongStatement, match="no transaction is open"):
             run(statement)
@@ -50,7 +59,7 @@ def test_transactions_and_locks_are_shown_and_aborted(run: Sql, emp: str, databa
     assert (lock[7], "OPEN") in [row[:2] for row in run("SHOW TRANSACTIONS")]
     assert run(f"SHOW LOCKS DATABASE {database} EXTENDED")
     run(f"ABORT TRANSACTIONS {lock[7]}")
-    with pytest.raises((idl.TxnAbortedException, idl.NoSuchTxnException, Exception)):
+    with pytest.raises((idl.TxnAbortedException, idl.NoSuchTxnException, TransactionLost)):
         run("COMMIT")
     assert (1, "Jerry", 5000) in run("SELECT * FROM emp")
 
