@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 
 import pytest
 from pyspark.sql import SparkSession
@@ -78,7 +79,7 @@ def test_all_tables_of_a_statement_are_read_at_one_moment(run: Sql, emp: str, sp
             run("COMMIT")
         return reading.rows(*arguments, **options)
 
-    monkeypatch.setattr("metastore.spark.transaction.spark_transaction.rows", slow)
+    monkeypatch.setattr(import_module("metastore.spark.transaction.spark_transaction"), "rows", slow)
     found = run("SELECT id FROM other UNION ALL SELECT id FROM emp")
     assert sorted(found) == [(1,), (2,), (3,)]
     assert sorted(run("SELECT id FROM emp")) == [(2,), (3,)]
