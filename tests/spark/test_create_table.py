@@ -105,15 +105,15 @@ WRONG = [
     ({"schema": "id int, ID string"}, "the column id is given twice"),
     ({"schema": "id int, day string", "partitioned_by": "month"}, "partitioned by month"),
     ({"schema": "day string", "partitioned_by": "day"}, "no column is left"),
-    ({"schema": "id uniontype<int,string>"}, "is no type"),
-    ({"schema": "id varchar"}, "varchar is no type"),
+    ({"schema": "id uniontype<int,string>"}, "is not a type"),
+    ({"schema": "id varchar"}, "varchar is not a type"),
     ({"schema": "id int", "clustered_by": ["x"], "buckets": 2}, "no column x"),
     ({"schema": "id int", "clustered_by": ["id"]}, "belong together"),
     ({"schema": "id int", "clustered_by": ["id"], "buckets": 2, "sorted_by": ["id"]}, "leave SORTED BY out"),
     ({"schema": "id int", "file_format": "parquet"}, "full ACID tables are ORC"),
     ({"schema": "id int", "file_format": "sequencefile", "insert_only": True}, "not kept in the format"),
     ({"schema": "id int, PRIMARY KEY (id) ENABLE"}, "can not be enforced"),
-    ({"schema": "id int, PRIMARY KEY (x)"}, "is no column"),
+    ({"schema": "id int, PRIMARY KEY (x)"}, "is not a column"),
 ]
 
 

@@ -35,7 +35,7 @@ class TableBuilder(Generic[T]):
         nullable: bool = True,
         comment: str | None = None,
     ) -> TableBuilder[T]:
-        """Add a column; a type is Hive's as text, or Spark's. WrongStatement for a text that is no type."""
+        """Add a column; a type is Hive's as text, or Spark's. WrongStatement for a text that is not a type."""
         kind = dataType if isinstance(dataType, str) else of_schema(StructType().add(colName, dataType)).columns[0].kind
         said = "" if comment is None else " COMMENT '" + comment.replace("\\", "\\\\").replace("'", "\\'") + "'"
         text = f"`{colName.replace('`', '``')}` {kind}{'' if nullable else ' NOT NULL'}{said}"

@@ -125,7 +125,7 @@ def _several(names: str | Sequence[str]) -> list[str]:
 def _order(text: str) -> tuple[str, bool]:
     name, _, direction = text.partition(" ")
     if direction.strip().lower() not in ("", "asc", "desc"):
-        raise WrongDefinition(f"sorted_by: {text!r} is no column with `asc` or `desc`")
+        raise WrongDefinition(f"sorted_by: {text!r} is not a column with `asc` or `desc`")
     return name.lower(), direction.strip().lower() != "desc"
 
 
@@ -167,7 +167,7 @@ def checked(definition: Definition) -> Definition:
         raise WrongDefinition(f"{what}: no column is left that is not a partition's")
     for column in (*definition.columns, *definition.partition_columns):
         if not _KIND.fullmatch(column.kind):
-            raise WrongDefinition(f"{what}: column {column.name}: {column.kind} is no type that transactional tables on Spark have")
+            raise WrongDefinition(f"{what}: column {column.name}: {column.kind} is not a type that transactional tables on Spark have")
     data = {column.name for column in definition.columns}
     if unknown := [name for name in (*definition.clustered_by, *(name for name, _ in definition.sorted_by)) if name not in data]:
         raise WrongDefinition(f"{what}: there is no column {', '.join(unknown)} to cluster or sort by; the columns are {', '.join(data)}")
@@ -189,7 +189,7 @@ def _check_constraints(definition: Definition, names: set[str]) -> None:
     for each in definition.constraints:
         said = f"{definition.full_name}: the constraint {each.kind} ({each.text or ', '.join(each.columns)})"
         if unknown := [name for name in each.columns if name not in names]:
-            raise WrongDefinition(f"{said} is on {', '.join(unknown)}, which is no column")
+            raise WrongDefinition(f"{said} is on {', '.join(unknown)}, which is not a column")
         if each.enable and each.kind in ("PRIMARY", "UNIQUE", "FOREIGN"):
             raise WrongDefinition(f"{said} can not be enforced: write DISABLE NOVALIDATE behind it")
 

@@ -73,7 +73,7 @@ class DropConstraint(OfTable):
 
 
 def alter(reader: Reader) -> object | None:
-    """Read what stands behind ALTER; None for what is no table, or what Spark alone knows."""
+    """Read what stands behind ALTER; None for what is not a table, or what Spark alone knows."""
     if reader.takes("MATERIALIZED", "VIEW"):
         return Refused("materialized views are Hive's: alter it there")
     if not reader.takes("TABLE"):

@@ -79,7 +79,7 @@ def listed(reader: Reader, *, types: bool = True) -> Columns:
 
 
 def _is_constraint(reader: Reader) -> bool:
-    """Tell a constraint from a column that is called like one: the second word of a constraint is no type."""
+    """Tell a constraint from a column that is called like one: the second word of a constraint is not a type."""
     return reader.sees("CONSTRAINT") or reader.sees("PRIMARY", "KEY") or reader.sees("FOREIGN", "KEY") or reader.next(1).text == "("
 
 

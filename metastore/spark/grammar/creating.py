@@ -42,7 +42,7 @@ class CreateTable:
 
 
 def create_table(reader: Reader, *, replace: bool) -> CreateTable | None:
-    """Read what stands behind CREATE [OR REPLACE]; None for an external or temporary table, and for what is no table. WrongStatement."""
+    """Read what stands behind CREATE [OR REPLACE]; None for an external or temporary table, and for what is not a table. WrongStatement."""
     transactional = reader.takes("TRANSACTIONAL") or reader.takes("MANAGED")
     if not reader.takes("TABLE"):
         return None

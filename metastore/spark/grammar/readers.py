@@ -240,7 +240,7 @@ def keep(reader: Reader, what: str) -> Keep | None:
 
 
 def create_view(reader: Reader, *, replace: bool) -> CreateView | None:
-    """Read what stands behind CREATE [OR REPLACE]; None for what is no view."""
+    """Read what stands behind CREATE [OR REPLACE]; None for what is not a view."""
     temporary = ""
     if reader.takes("GLOBAL", "TEMPORARY") or reader.takes("GLOBAL", "TEMP"):
         temporary = "GLOBAL"
