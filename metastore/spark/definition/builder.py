@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class TableBuilder(Generic[T]):
-    """What a table is to be; `create`, `createIfNotExists` or `replace` makes it."""
+    """A table in the making; `create`, `createIfNotExists` or `replace` makes it."""
 
     def __init__(self, make: Callable[..., T]) -> None:
         """`make` is called as `AcidTable.create` is, without the session."""

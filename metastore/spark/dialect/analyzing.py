@@ -35,11 +35,11 @@ _EPOCH = date(1970, 1, 1)
 
 
 class _Counted(NamedTuple):
-    """What was counted in the table, or in one partition of it."""
+    """The counts of the table, or of one partition of it."""
 
     selected: Selected
     row: Row | None
-    """Of `_measures`; None where nothing was read."""
+    """The row of `_measures`; None where nothing was read."""
 
 
 def analyze(session: SqlSession, client: Client, info: AcidTableInfo, statement: Analyze) -> DataFrame:

@@ -17,7 +17,7 @@ Node = Any
 """A node of a plan, or an expression, in the JVM."""
 _SUBQUERIES = ("ListQuery", "ScalarSubquery", "Exists", "LateralSubquery", "FunctionTableSubqueryArgumentExpression")
 _TABLES = {"LogicalRelation": "catalogTable", "HiveTableRelation": "tableMeta"}
-"""What of a leaf of a plan tells the table that Spark itself would read, by the leaf's class."""
+"""The attribute of a plan's leaf that names the table that Spark itself would read, by the leaf's class."""
 
 
 def kind(node: Node) -> str:

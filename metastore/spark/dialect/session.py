@@ -1,4 +1,4 @@
-"""What SQL remembers of a session of Spark: its transaction, its temporary views over transactional tables, and what names mean in it."""
+"""A session of Spark as SQL remembers it: its transaction, its temporary views over transactional tables, and what names mean in it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class View:
     columns: tuple[str, ...]
     database: str | None = None
     number: int = 0
-    """Of a temporary view: what tells it from later ones of its name."""
+    """The number of a temporary view, which later ones of its name do not have."""
 
 
 class SqlSession:
@@ -117,7 +117,7 @@ _SESSIONS: dict[str, SqlSession] = {}
 
 
 class Names:
-    """What the names of one statement mean; each is asked for once."""
+    """The meanings of the names of one statement; each is asked for once."""
 
     def __init__(self, session: SqlSession, client: Client) -> None:
         self._session = session

@@ -33,7 +33,7 @@ _COMPACTIONS = (
     "hadoopjobid", "errormessage", "initiatorhost", "initiatorid", "poolname", "txnid", "nexttxnid", "committime", "hightestwriteid",
 )  # fmt: skip
 _NONE = " --- "
-"""What Hive shows where there is nothing."""
+"""Hive's text where there is nothing."""
 
 
 def frame(session: SqlSession, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> DataFrame:

@@ -19,7 +19,7 @@ from metastore.spark.session.catalog import AcidTableInfo
 
 _INPUT = "org.apache.hadoop.mapred.SequenceFileInputFormat"
 _OUTPUT = "org.apache.hadoop.hive.ql.io.HiveSequenceFileOutputFormat"
-"""What Hive writes into the definition of a view."""
+"""The formats that Hive writes into the definition of a view."""
 
 
 def create_view(session: SqlSession, names: Names, statement: CreateView, run: Callable[[str], DataFrame]) -> DataFrame | None:

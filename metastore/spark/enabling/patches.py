@@ -26,7 +26,7 @@ from metastore.spark.enabling.writers import Said, column_name, flat
 from metastore.spark.session.catalog import metastore_uri, name_parts
 
 _PLAIN: dict[tuple[type, str], Callable[..., Any]] = {}
-"""What stood where ours stand, by class and name."""
+"""PySpark's own methods where ours stand, by class and name."""
 
 
 def enable(spark: SparkSession | None = None) -> None:
@@ -101,7 +101,7 @@ def _said(writer: Any) -> Said:
     return found
 
 
-def _told(owner: type, name: str, note: Callable[[Said, tuple[Any, ...], dict[str, Any]], None]) -> Callable[..., Any]:
+def _noted(owner: type, name: str, note: Callable[[Said, tuple[Any, ...], dict[str, Any]], None]) -> Callable[..., Any]:
     """Return a method of a writer that does what it did, and notes what it was told."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -216,7 +216,7 @@ _OURS: dict[tuple[type, str], Callable[..., Any]] = {
     (DataFrameWriter, "insertInto"): _insert_into,
     (DataFrameWriter, "saveAsTable"): _save_as_table,
     **{
-        (DataFrameWriter, name): _told(DataFrameWriter, name, note)
+        (DataFrameWriter, name): _noted(DataFrameWriter, name, note)
         for name, note in (
             ("mode", _note_mode),
             ("format", _note_format),
@@ -228,7 +228,7 @@ _OURS: dict[tuple[type, str], Callable[..., Any]] = {
     },
     (DataFrameWriterV2, "__init__"): _write_to,
     **{
-        (DataFrameWriterV2, name): _told(DataFrameWriterV2, name, note)
+        (DataFrameWriterV2, name): _noted(DataFrameWriterV2, name, note)
         for name, note in (
             ("using", _note_format),
             ("option", _note_option),

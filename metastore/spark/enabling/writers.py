@@ -1,4 +1,4 @@
-"""What `df.write` and `df.writeTo` do with transactional tables; each function returns False where Spark is to do it."""
+"""`df.write` and `df.writeTo` for transactional tables; each function returns False where Spark is to do it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FORMATS = (None, "orc", "hive", "hive_acid")
 
 @dataclass
 class Said:
-    """What a writer has been told so far."""
+    """The settings of a writer so far."""
 
     table: str = ""
     mode: str | None = None

@@ -1,4 +1,4 @@
-"""What ALTER TABLE asks of a transactional table, and how it is read."""
+"""Alterations of a transactional table, and how ALTER TABLE is read."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class AddPartitions(OfTable):
 @dataclass(frozen=True)
 class DropPartitions(OfTable):
     filters: list[list[tuple[str, str, str | None]]]
-    """Of each, (column, operator, value) that all hold."""
+    """The conditions of each, (column, operator, value), which all hold."""
     if_exists: bool = False
 
 

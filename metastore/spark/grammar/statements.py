@@ -24,7 +24,7 @@ class OfTable:
 
 @dataclass(frozen=True)
 class Refused:
-    """What can not be done on transactional tables; of a `table` only if that is one."""
+    """A statement that can not be done on transactional tables; with a `table` only if that is one."""
 
     reason: str
     table: Name | None = None

@@ -45,7 +45,7 @@ class Token(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What a name is called."""
+        """The text of a name."""
         return self.text[1:-1].replace("``", "`") if self.kind == "quoted" else self.text
 
 
