@@ -24,11 +24,11 @@ sys.path.insert(0, str(ROOT))
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402  # the project's folder must be known first
 from pyspark.sql import functions as F  # noqa: E402, N812  # see above; the name that everyone gives it
 
+from metastore.acid.folders.table import CAPABILITIES  # noqa: E402
 from metastore.client import connect  # noqa: E402
 from metastore.idl import CreateTableRequest, FieldSchema, SerDeInfo, StorageDescriptor, Table  # noqa: E402
 from metastore.spark import AcidTable  # noqa: E402
 from metastore.spark.compaction.compactor import Compactor  # noqa: E402
-from metastore.spark.session.catalog import CAPABILITIES  # noqa: E402
 from tests.support.servers import serving  # noqa: E402
 
 ORC = "org.apache.hadoop.hive.ql.io.orc."

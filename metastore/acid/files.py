@@ -1,10 +1,22 @@
-"""List and read files through fsspec, where there is no Spark driver with Hadoop's file systems at hand. Changes nothing."""
+"""Look at and move files, whatever reaches them: through fsspec here, through Hadoop's file systems on Spark's driver."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
 
 import fsspec
+
+from metastore.acid.durable import local_path, sync_placed
+
+PARALLEL = 16
+"""Threads that list or move files at one time."""
+
+
+class FileError(Exception):
+    """A file system refused; the text names the file and says why."""
 
 
 class Status(NamedTuple):
@@ -20,6 +32,37 @@ class Status(NamedTuple):
         return self.path.rstrip("/").rpartition("/")[2]
 
 
+class Files(Protocol):
+    """The file systems that hold tables. Each method raises FileError where they refuse."""
+
+    def list(self, path: str) -> list[Status]:
+        """Return what lies in a directory; nothing when it is not there."""
+
+    def read(self, path: str, start: int = 0) -> bytes:
+        """Return the content of a small file, or what follows its first `start` bytes."""
+
+    def read_end(self, path: str, size: int) -> bytes:
+        """Return the last `size` bytes of a file, or all of it."""
+
+    def write(self, path: str, content: bytes) -> None:
+        """Make a small file."""
+
+    def make(self, path: str) -> None:
+        """Make a directory with its parents, unless it is there."""
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file or directory another name, which nothing has."""
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file."""
+
+    def delete(self, path: str) -> None:
+        """Remove a file or directory, with all in it; one that is not there is removed already."""
+
+    def sync(self, directory: str, top: str) -> None:
+        """Write a directory through to the disk, as `durable.sync_placed` does, where that is the machine's own."""
+
+
 def open_path(path: str) -> tuple[Any, str]:
     """Return the fsspec file system of a location and the path in it; Hadoop's names of S3 are understood."""
     return fsspec.core.url_to_fs(path.replace("s3a://", "s3://", 1).replace("s3n://", "s3://", 1))  # type: ignore[no-any-return]  # untyped
@@ -29,26 +72,91 @@ class FsspecFiles:
     """The file systems that fsspec has drivers for."""
 
     def list(self, path: str) -> list[Status]:
-        """Return what lies in a directory; nothing when it is not there."""
-        system, inner = open_path(path)
-        system.invalidate_cache(inner)
-        try:
-            found = system.ls(inner, detail=True)
-        except FileNotFoundError:
-            return []
-        begin = path.rstrip("/")
+        """Return what lies in a directory; nothing when it is not there. FileError."""
+        with _refused(path, "listed"):
+            system, inner = open_path(path)
+            system.invalidate_cache(inner)
+            try:
+                found = system.ls(inner, detail=True)
+            except FileNotFoundError:
+                return []
+        begin, own = path.rstrip("/"), inner.rstrip("/")
+        names = [(each["name"].rstrip("/"), each["type"] == "directory", int(each.get("size") or 0)) for each in found]
         return [
-            Status(f"{begin}/{each['name'].rstrip('/').rpartition('/')[2]}", each["type"] == "directory", int(each.get("size") or 0))
-            for each in found
-            if each["name"].rstrip("/") != inner.rstrip("/")
+            Status(f"{begin}/{name.rpartition('/')[2]}", is_directory, 0 if is_directory else length)
+            for name, is_directory, length in names
+            if name != own
         ]
 
-    def read(self, path: str) -> bytes:
-        """Return the content of a small file."""
-        system, inner = open_path(path)
-        return bytes(system.cat_file(inner))
+    def read(self, path: str, start: int = 0) -> bytes:
+        """Return the content of a small file, or what follows its first `start` bytes. FileError."""
+        with _refused(path, "read"):
+            system, inner = open_path(path)
+            return bytes(system.cat_file(inner, start=start or None))
 
     def read_end(self, path: str, size: int) -> bytes:
-        """Return the last `size` bytes of a file, or all of it."""
-        system, inner = open_path(path)
-        return bytes(system.tail(inner, size))
+        """Return the last `size` bytes of a file, or all of it. FileError."""
+        with _refused(path, "read"):
+            system, inner = open_path(path)
+            return bytes(system.tail(inner, size))
+
+    def write(self, path: str, content: bytes) -> None:
+        """Make a small file. FileError."""
+        with _refused(path, "written"):
+            system, inner = open_path(path)
+            system.pipe_file(inner, content)
+
+    def make(self, path: str) -> None:
+        """Make a directory with its parents, unless it is there. FileError."""
+        with _refused(path, "made"):
+            system, inner = open_path(path)
+            system.makedirs(inner, exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file or directory another name, which nothing has. FileError."""
+        with _refused(source, f"renamed to {target}"):
+            system, old = open_path(source)
+            _, new = open_path(target)
+            if system.exists(new):
+                raise FileExistsError("the name is taken")
+            system.mv(old, new, recursive=system.isdir(old))
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file. FileError."""
+        with _refused(source, f"copied to {target}"):
+            system, old = open_path(source)
+            system.cp_file(old, open_path(target)[1])
+
+    def delete(self, path: str) -> None:
+        """Remove a file or directory, with all in it; one that is not there is removed already. FileError."""
+        with _refused(path, "deleted"):
+            system, inner = open_path(path)
+            try:
+                system.rm(inner, recursive=True)
+            except FileNotFoundError:
+                return
+
+    def sync(self, directory: str, top: str) -> None:
+        """Write a directory through to the disk, as `durable.sync_placed` does, where that is the machine's own. FileError."""
+        path = local_path(directory)
+        if path is not None:
+            with _refused(directory, "written through to the disk"):
+                sync_placed([path], local_path(top) or path)
+
+
+@contextmanager
+def _refused(path: str, done: str) -> Iterator[None]:
+    """Raise FileError for what a driver of fsspec raises: not each of its errors is an OSError."""
+    try:
+        yield
+    except Exception as error:
+        raise FileError(f"{path} can not be {done}: {error}") from error
+
+
+def in_parallel(work: Any, items: Iterable[Any]) -> list[Any]:
+    """Do one thing for many items with some threads; the first error is raised when all have ended."""
+    listed = list(items)
+    if len(listed) < 2:
+        return [work(item) for item in listed]
+    with ThreadPoolExecutor(min(PARALLEL, len(listed)), "files") as pool:
+        return list(pool.map(work, listed))

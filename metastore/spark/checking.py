@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from metastore.acid.buckets import buckets
-from metastore.acid.files import FsspecFiles
-from metastore.acid.orc.orc_files import open_orc
+from metastore.acid.files import Files, FsspecFiles
+from metastore.acid.folders.misplaced import Exact, misplaced, named_in
+from metastore.acid.folders.selecting import Selected, select
+from metastore.acid.folders.table import Folder
 from metastore.acid.transactions import TableSnapshot, Transaction
 from metastore.rules.transactions.acid_directories import parse
-from metastore.spark.reading.misplaced import Exact, misplaced
-from metastore.spark.reading.selecting import Lister, Selected, select
-from metastore.spark.session.catalog import AcidTableInfo, Folder
+from metastore.spark.session.catalog import AcidTableInfo
 
 COMPACT = "compact it (major) by `metastore compactor`"
 
@@ -26,7 +26,7 @@ class Finding(NamedTuple):
     advice: str
 
 
-def findings(files: Lister, folders: Sequence[Folder], snapshot: TableSnapshot, exact: Exact) -> Iterator[Finding]:
+def findings(files: Files, folders: Sequence[Folder], snapshot: TableSnapshot, exact: Exact) -> Iterator[Finding]:
     """Yield what is wrong with the files of a full-ACID table that a snapshot reads. FileError, NotEnoughHistory."""
     for selected in select(files, folders, snapshot, insert_only=False):
         yield from _misplaced(selected, misplaced(files, selected, exact))
@@ -53,10 +53,4 @@ def check_table(uri: str, table: AcidTableInfo) -> list[Finding]:
     with Transaction.begin(uri, read_only=True) as txn:
         snapshot = txn.snapshots([(table.database, table.name)])[table.database, table.name]
         folders = txn.call(table.folders)
-        return list(findings(FsspecFiles(), folders, snapshot, _named_in))
-
-
-def _named_in(path: str) -> set[int]:
-    """Return the buckets that the rows of a file name."""
-    numbers = open_orc(path).read(columns=["bucket"]).column("bucket").unique()
-    return {buckets.decode(number) for number in numbers.to_pylist()}
+        return list(findings(FsspecFiles(), folders, snapshot, named_in))

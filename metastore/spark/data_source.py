@@ -26,7 +26,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from metastore.spark.session.catalog import AcidTableInfo, Folder, NeedsSpark4, ddl_type, metastore_uri, split_table_name
+from metastore.acid.folders.table import Folder
+from metastore.spark.session.catalog import AcidTableInfo, NeedsSpark4, ddl_type, metastore_uri, split_table_name
 
 try:
     from pyspark.sql.datasource import (
@@ -41,6 +42,7 @@ except ModuleNotFoundError as error:
 
 from metastore.acid.buckets import buckets
 from metastore.acid.files import FsspecFiles
+from metastore.acid.folders.selecting import select
 from metastore.acid.rewriting.unchanged import check_unchanged
 from metastore.acid.transactions import Transaction, component
 from metastore.acid.values.null_keys import NullKeys
@@ -50,7 +52,6 @@ from metastore.rules.transactions.acid_directories import SeenWriteIds
 from metastore.spark.data_source_writing import HiveAcidStreamWriter, HiveAcidWriter, WriteRequest
 from metastore.spark.reading.arrow import arrow_schema
 from metastore.spark.reading.reading import time_zone
-from metastore.spark.reading.selecting import select
 from metastore.spark.session.heartbeats import Heartbeats
 from metastore.spark.session.zones import local_zone
 

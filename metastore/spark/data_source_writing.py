@@ -26,7 +26,8 @@ from pyspark.sql.types import StructType
 from metastore import log
 from metastore.acid import heartbeat_process, statistics
 from metastore.acid.buckets import buckets
-from metastore.acid.files import FsspecFiles
+from metastore.acid.files import FsspecFiles, in_parallel
+from metastore.acid.folders.table import Folder
 from metastore.acid.orc.own_bucket import footer_at_end, named
 from metastore.acid.partitions import found_or_added
 from metastore.acid.rewriting.unchanged import check_unchanged
@@ -36,8 +37,7 @@ from metastore.client import connect
 from metastore.idl import AbortTxnRequest, DataOperationType, LockType, TxnState, TxnType
 from metastore.rules.transactions.acid_directories import base_name, delta_name, staging_name
 from metastore.spark.data_source_plan import Staged, WritePlan
-from metastore.spark.session.catalog import AcidTableInfo, Folder, WrongColumns
-from metastore.spark.session.hadoop import in_parallel
+from metastore.spark.session.catalog import AcidTableInfo, WrongColumns
 from metastore.spark.session.heartbeats import Heartbeats
 from metastore.spark.writing import batch_numbers
 

@@ -12,6 +12,8 @@ from copy import deepcopy
 from pyspark.sql import SparkSession
 
 from metastore.acid.buckets import buckets
+from metastore.acid.files import FileError
+from metastore.acid.folders.table import CAPABILITIES, Folder
 from metastore.client import Client
 from metastore.hidden import is_hidden
 from metastore.idl import (
@@ -22,8 +24,7 @@ from metastore.idl import (
     LockType,
     Table,
 )
-from metastore.spark.session.catalog import CAPABILITIES, AcidTableInfo, Folder, table_name
-from metastore.spark.session.hadoop import FileError
+from metastore.spark.session.catalog import AcidTableInfo, table_name
 from metastore.spark.table import AcidTable
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 from metastore.spark.writing import writing

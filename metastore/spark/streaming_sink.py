@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from metastore.spark.session.catalog import AcidTableInfo, metastore_uri, table_name
-from metastore.spark.session.hadoop import Files
+from metastore.spark.session.hadoop import HadoopFiles
 from metastore.spark.table import AcidTable
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 from metastore.spark.writing.batch_numbers import PARAMETER, add_parameter, is_new, note, parameter_of
@@ -43,7 +43,7 @@ def write_stream(
     def run(batch: DataFrame, number: int) -> None:
         nonlocal parameter
         if not parameter:
-            name_of_query = parameter_of(Files(batch.sparkSession).read, checkpoint)
+            name_of_query = parameter_of(HadoopFiles(batch.sparkSession).read, checkpoint)
             with SparkTransaction(batch.sparkSession, found).txn as txn:
                 add_parameter(txn, *table_name(batch.sparkSession, table), name_of_query)
             parameter = name_of_query

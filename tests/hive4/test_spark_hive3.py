@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from metastore.acid.folders.table import CAPABILITIES
 from metastore.client import connect
 from metastore.idl import CreateTableRequest
 from metastore.spark import AcidTable
-from metastore.spark.session.catalog import CAPABILITIES
 from tests.hive4.conftest import Place
 from tests.support.acid_tables import definition
 from tests.support.hive import OPENED, settings, variables, write_configuration

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from metastore.acid.folders.table import CAPABILITIES
 from metastore.client import Client, connect
 from metastore.idl import CreateTableRequest, FieldSchema
 from metastore.spark import AcidTable
-from metastore.spark.session.catalog import CAPABILITIES
 from tests.support.acid_tables import TableMaker, definition
 from tests.support.cluster import Cluster
 from tests.support.servers import Server, serving

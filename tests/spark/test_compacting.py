@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from metastore.client import Client
 from metastore.idl import CompactionRequest, CompactionType, FieldSchema
 from metastore.spark import AcidTable
-from metastore.spark.compaction import compacting
+from metastore.spark.compaction import spark_rewriter
 from metastore.spark.compaction.bucket_tasks import rewritten
 from metastore.spark.compaction.compactor import Compactor
 from tests.support.acid_tables import TableMaker, stored_table
@@ -32,7 +32,7 @@ class Compaction:
             self.by_python += [path is not None for _, path in found]
             return found
 
-        monkeypatch.setattr(compacting, "rewritten", watched)
+        monkeypatch.setattr(spark_rewriter, "rewritten", watched)
 
     def run(self, table: AcidTable, kind: str, partition: str | None = None) -> list[bool]:
         """Compact; return for each bucket that was written whether Python wrote it."""

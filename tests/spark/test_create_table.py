@@ -10,12 +10,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from metastore import idl
+from metastore.acid.folders.table import NotTransactional
 from metastore.acid.values.constraints import ConstraintViolated
 from metastore.client import Client
 from metastore.spark import AcidTable
 from metastore.spark.definition.tables import WrongDefinition
 from metastore.spark.session.assignment import DoesNotFit
-from metastore.spark.session.catalog import NotTransactional
 from tests.support.acid_tables import stored_table
 
 

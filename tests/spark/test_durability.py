@@ -11,11 +11,11 @@ import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from metastore.acid.files import FileError
 from metastore.client import Client
 from metastore.spark import AcidTable, transaction
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.migration import to_plain
-from metastore.spark.session.hadoop import FileError
 from tests.support.acid_tables import TableMaker
 from tests.support.disk import DISK_ERRORS, Called, Disk, tapped
 from tests.support.servers import Server

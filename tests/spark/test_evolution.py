@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from metastore.acid.folders.selecting import is_loaded
+from metastore.acid.folders.table import CAPABILITIES, Folder
 from metastore.client import Client
 from metastore.idl import AlterTableRequest, FieldSchema
 from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.reading.physical import CaseMatters
-from metastore.spark.reading.selecting import is_loaded
-from metastore.spark.session.catalog import CAPABILITIES, AcidTableInfo, Folder
+from metastore.spark.session.catalog import AcidTableInfo
 from metastore.streaming import StreamingConnection
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import Server

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from metastore.acid.files import FileError
 from metastore.acid.transactions import TransactionLost
 from metastore.spark import AcidTable, transaction
 from metastore.spark.session.assignment import DoesNotFit
-from metastore.spark.session.hadoop import FileError
 from metastore.spark.work import Work
 from tests.support.acid_tables import TableMaker
 

@@ -9,12 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metastore.acid.files import FsspecFiles
+from metastore.acid.folders.selecting import select
+from metastore.acid.folders.table import Folder
 from metastore.acid.transactions import TableSnapshot
 from metastore.rules.transactions.acid_directories import EVERYTHING, SeenWriteIds
 from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
-from metastore.spark.reading.selecting import select
-from metastore.spark.session.catalog import Folder
 from metastore.streaming import StreamingConnection
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import Server

@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from typer.testing import CliRunner
 
 from metastore.acid.buckets import buckets
+from metastore.acid.files import FileError
+from metastore.acid.folders import placing
 from metastore.cli import app
 from metastore.client import Client
 from metastore.spark import AcidTable, transaction
 from metastore.spark.compaction.compactor import Compactor
-from metastore.spark.session.hadoop import FileError
 from metastore.spark.work import Work
-from metastore.spark.writing import writing
 from tests.support.acid_tables import TableMaker
 from tests.support.misplaced_rows import misplaced, numbered, remove, rewrite, scatter
 
@@ -219,7 +219,7 @@ def test_no_file_is_placed_whose_rows_name_another_bucket(spark: SparkSession, m
     with work.txn:
         info = work.load(*table.name.split("."))
         with pytest.raises(FileError, match="is to be bucket 1, and its rows say that they are of bucket 0; nothing was moved"):
-            writing.place(work, info, f"{place}/delta_0000002_0000002_0000", [(file, 1)])
+            placing.place(work.files, info, f"{place}/delta_0000002_0000002_0000", [(file, 1)])
     assert Path(file).exists()
     assert not list(place.glob("delta_0000002*"))
     if HAS_FORMAT:

@@ -10,12 +10,13 @@ import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from metastore.acid.files import FileError
+from metastore.acid.folders.table import CAPABILITIES
 from metastore.acid.partitions import SeveralPartitions
 from metastore.client import Client
 from metastore.idl import AddPartitionsRequest, GetTableRequest, Partition
 from metastore.spark import AcidTable
-from metastore.spark.session.catalog import CAPABILITIES, WrongColumns
-from metastore.spark.session.hadoop import FileError
+from metastore.spark.session.catalog import WrongColumns
 from metastore.streaming import NotStreamable, Rows, StreamingConnection
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import Server

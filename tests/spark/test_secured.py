@@ -15,12 +15,12 @@ pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[ker
 pytest.importorskip("k5test", reason="for a KDC")
 
 from metastore import idl
+from metastore.acid.folders.table import CAPABILITIES
 from metastore.client import Client
 from metastore.client_login import LoginError
 from metastore.idl import CreateTableRequest
 from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
-from metastore.spark.session.catalog import CAPABILITIES
 from tests.support.acid_tables import definition, stored_table
 from tests.support.kdc import Kdc
 from tests.support.secured import Secured, grant

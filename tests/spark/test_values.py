@@ -15,13 +15,13 @@ from pyarrow import orc
 from pyspark.sql import Row, SparkSession
 
 from metastore.acid.buckets import buckets
+from metastore.acid.folders.table import CAPABILITIES
 from metastore.acid.orc.orc_files import event_schema
 from metastore.client import Client
 from metastore.idl import AlterTableRequest, ClientCapabilities, GetTableRequest
 from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.session.assignment import DoesNotFit
-from metastore.spark.session.catalog import CAPABILITIES
 from metastore.spark.writing.faithful import CanNotKeep
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import Server

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from metastore.acid.folders.table import CAPABILITIES
 from metastore.client import connect
 from metastore.idl import CreateTableRequest, ShowCompactRequest
 from metastore.spark import AcidTable
-from metastore.spark.session.catalog import CAPABILITIES
 from tests.support.acid_tables import definition, stored_table
 from tests.support.servers import ROOT, Server, free_port, serving
 

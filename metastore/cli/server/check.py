@@ -24,8 +24,9 @@ HEADER = ("table", "partition", "file", "problem", "what to do")
 def check(name: Name = None, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None, as_json: AsJson = False) -> None:
     """Look for files of full-ACID tables that hold rows of another bucket or have names that Hive refuses; status 1 if there are any."""
     try:
+        from metastore.acid.folders.table import NotTransactional
         from metastore.spark.checking import check_table
-        from metastore.spark.session.catalog import AcidTableInfo, NotTransactional
+        from metastore.spark.session.catalog import AcidTableInfo
     except ImportError as error:
         fail(f"tables are read by what comes with metastore[spark]: pip install '.[spark]' in the checkout of metastore ({error})")
     rows: list[tuple[str, ...]] = []

@@ -14,19 +14,18 @@ from pyspark.errors import PySparkException
 
 from metastore import log
 from metastore.acid.buckets.buckets import Bucket
+from metastore.acid.compaction.compacting import DELETES
+from metastore.acid.folders.misplaced import misplaced
+from metastore.acid.folders.placing import staging
+from metastore.acid.folders.selecting import Selected
 from metastore.acid.rewriting.event_file import OrcOptions
 from metastore.acid.rewriting.rewriting import CanNotCopy, Form, rewrite_deletes, rewrite_rows
 from metastore.acid.values.null_keys import NullKeys
 from metastore.rules.transactions.acid_directories import SeenWriteIds
-from metastore.spark.reading.misplaced import by_spark, misplaced
+from metastore.spark.reading.misplaced import by_spark
 from metastore.spark.reading.reading import time_zone
-from metastore.spark.reading.selecting import Selected
 from metastore.spark.session.catalog import AcidTableInfo
 from metastore.spark.transaction.spark_transaction import SparkTransaction
-from metastore.spark.writing import writing
-
-DELETES = "delete"
-"""The part of the work that is about delete events; all other parts are about rows."""
 
 
 def rewritten(
@@ -40,7 +39,7 @@ def rewritten(
     found = selected.by_bucket(misplaced(work.files, selected, by_spark(work.spark)))
     if not found:
         return []
-    folder = writing.staging(work, table, part)
+    folder = staging(work.txn.id, table, part)
     work.files.make(folder)
     columns = [(column.name.lower(), column.type) for column in table.table.sd.cols]
     form = Form(columns, OrcOptions.of(table.parameters), write_ids, time_zone(work.spark), folder)

@@ -1,34 +1,19 @@
-"""A compaction worker: take entries from the metastore's queue and do them on Spark, one after the other.
-
-The entry belongs to this worker while its transaction lives; a worker that is killed loses both after the time-out, and the entry waits for
-another. What a killed worker wrote is never seen, and removed by the cleaner. Source: Hive's Worker.
-"""
+"""The compaction worker on Spark, see `acid/compaction/worker.py`."""
 
 from __future__ import annotations
 
-import os
-import platform
-import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
 
 from pyspark.sql import SparkSession
 
-from metastore import idl, log
-from metastore.acid.transactions import component
-from metastore.client import Client, connect
-from metastore.idl import CompactionInfoStruct, CompactionType, DataOperationType, FindNextCompactRequest, LockType
-from metastore.spark.compaction import compacting
+from metastore.acid.compaction.worker import CompactionWorker, Progress, WorkerKind
+from metastore.client import connect
+from metastore.spark.compaction.spark_rewriter import SparkRewriter
 from metastore.spark.session.catalog import metastore_uri
-from metastore.spark.transaction.spark_transaction import SparkTransaction
 from metastore.spark.writing.faithful import CanNotKeep
 
 VERSION = "metastore-spark"
-KINDS = {CompactionType.MAJOR: "major", CompactionType.MINOR: "minor"}
-
-Progress = Callable[[str], None]
-"""Is called with what the worker is doing."""
 
 
 def open_session(uri: str, master: str | None, settings: Mapping[str, str]) -> SparkSession:
@@ -41,101 +26,10 @@ def open_session(uri: str, master: str | None, settings: Mapping[str, str]) -> S
     return builder.getOrCreate()
 
 
-@dataclass(frozen=True)
-class CompactionOutcome:
-    """How an entry ended: compacted, nothing to do, failed, or refused; `detail` says what was made or why."""
-
-    entry: CompactionInfoStruct
-    state: str
-    detail: str
-
-
-class Compactor:
+class Compactor(CompactionWorker):
     """One worker on one Spark session."""
 
     def __init__(self, spark: SparkSession, uri: str | None = None, *, pool: str | None = None, progress: Progress | None = None) -> None:
-        self._spark = spark
-        self._uri = uri or metastore_uri(spark)
-        self._pool = pool
-        self._progress = progress or (lambda _: None)
-        self.name = f"{platform.node()}-{os.getpid()}-{threading.get_ident()}"
-        self._log = log.get("metastore.compactor")
-
-    def run_once(self) -> CompactionOutcome | None:
-        """Do the entry that has waited longest; None when none waits. OSError when the metastore does not answer."""
-        with connect(self._uri) as client:
-            request = FindNextCompactRequest(workerId=self.name, workerVersion=VERSION, poolName=self._pool)
-            entry = client.find_next_compact2(request).ci
-            if entry is None:
-                return None
-            outcome = self._work_on(client, entry)
-        self._log.info(
-            "compaction",
-            id=entry.id,
-            table=f"{entry.dbname}.{entry.tablename}",
-            partition=entry.partitionname,
-            kind=KINDS.get(entry.type),
-            outcome=outcome.state,
-            detail=outcome.detail,
-        )
-        return outcome
-
-    def attempt(self) -> CompactionOutcome | None:
-        """Do what `run_once` does; a metastore that does not answer, since it may be restarting, is only logged."""
-        try:
-            return self.run_once()
-        except Exception as error:  # noqa: BLE001  # see the text
-            self._log.warning("no compaction could be taken", reason=str(error))
-            return None
-
-    def _work_on(self, client: Client, entry: CompactionInfoStruct) -> CompactionOutcome:
-        what = f"{KINDS.get(entry.type, entry.type)} compaction of {entry.dbname}.{entry.tablename} {entry.partitionname or ''}".rstrip()
-        if entry.type not in KINDS:
-            return self._end(entry, client.mark_refused, "refused", f"{what}: this worker does major and minor compactions")
-        if entry.dbname.startswith("@"):
-            return self._end(entry, client.mark_refused, "refused", f"{what}: this worker does tables of the default catalog")
-        self._progress(what)
-        try:
-            work = SparkTransaction(self._spark, self._uri, compaction=True)
-        except Exception as error:  # noqa: BLE001  # whatever it is, the queue must hear of it
-            return self._end(entry, client.mark_failed, "failed", f"no transaction: {error}")
-        try:
-            return self._compact(client, entry, work)
-        except idl.NoSuchObjectException as error:
-            work.txn.abort()
-            return self._end(entry, client.mark_cleaned, "nothing to do", f"dropped: {error}")
-        except compacting.NothingToCompact as error:
-            work.txn.abort()
-            return self._end(entry, client.mark_cleaned, "nothing to do", str(error))
-        except (CanNotKeep, compacting.NoPartition) as error:
-            work.txn.abort()
-            return self._end(entry, client.mark_refused, "refused", str(error))
-        except Exception as error:  # noqa: BLE001  # see above
-            work.txn.abort()
-            return self._end(entry, client.mark_failed, "failed", f"{type(error).__name__}: {error}"[:2000])
-
-    def _compact(self, client: Client, entry: CompactionInfoStruct, work: SparkTransaction) -> CompactionOutcome:
-        work.txn.lock(
-            [
-                component(
-                    entry.dbname,
-                    entry.tablename,
-                    LockType.SHARED_READ,
-                    DataOperationType.SELECT,
-                    partition=entry.partitionname,
-                )
-            ]
-        )
-        job = compacting.prepare(work, entry)
-        entry.highestWriteId = job.snapshot.write_ids.high_watermark
-        client.update_compactor_state(entry, work.txn.id)
-        made = compacting.run(work, job)
-        work.txn.check()
-        client.mark_compacted(entry)
-        work.txn.commit()
-        return CompactionOutcome(entry, "compacted", ", ".join(made))
-
-    def _end(self, entry: CompactionInfoStruct, tell: Callable[[Any], None], state: str, reason: str) -> CompactionOutcome:
-        entry.errorMessage = reason
-        tell(entry)
-        return CompactionOutcome(entry, state, reason)
+        address = uri or metastore_uri(spark)
+        kind = WorkerKind(VERSION, partial(SparkRewriter, spark, address), (CanNotKeep,))
+        super().__init__(kind, partial(connect, address), pool=pool, progress=progress)

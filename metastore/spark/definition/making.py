@@ -8,7 +8,7 @@ from metastore import idl, log
 from metastore.client import connect
 from metastore.spark.definition.tables import Definition, WrongDefinition, check_replaceable, create, replaced
 from metastore.spark.session.catalog import AcidTableInfo
-from metastore.spark.session.hadoop import Files
+from metastore.spark.session.hadoop import HadoopFiles
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 from metastore.spark.writing.inserting import insert
 
@@ -76,7 +76,7 @@ def _replace(spark: SparkSession, uri: str, definition: Definition, there: AcidT
 
 def _check_empty(spark: SparkSession, definition: Definition, location: str) -> None:
     """Refuse a directory that holds something: its files would be rows of the table, and go with it when the insert fails."""
-    if Files(spark).list(location):
+    if HadoopFiles(spark).list(location):
         raise WrongDefinition(f"{definition.full_name}: {location} holds files already: a table of rows needs an empty directory")
 
 

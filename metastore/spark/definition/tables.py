@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 from pyspark.sql.types import DataType, NullType, StructType
 
+from metastore.acid.folders.table import CAPABILITIES
 from metastore.client import Client
 from metastore.idl import CreateTableRequest, FieldSchema, Order, SerDeInfo, StorageDescriptor, Table
 from metastore.rules.catalog.transactional import ORC_INPUT, ORC_OUTPUT, ORC_SERDE
 from metastore.spark.definition.constraints import constraints_of
 from metastore.spark.grammar.columns import Column, Columns, Constraint, columns
-from metastore.spark.session.catalog import CAPABILITIES, AcidTableInfo
+from metastore.spark.session.catalog import AcidTableInfo
 
 _TEXT = "org.apache.hadoop.mapred.TextInputFormat"
 _TEXT_OUT = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat"

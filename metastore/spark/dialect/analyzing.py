@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
 from metastore import idl
+from metastore.acid.folders.selecting import Selected
 from metastore.client import Client
 from metastore.idl import DataOperationType, LockType, Partition
 from metastore.rules.transactions.snapshots import format_table, snapshot
@@ -24,7 +25,6 @@ from metastore.spark.dialect.sources import in_quotes
 from metastore.spark.grammar.statements import Analyze
 from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.reading.reading import rows
-from metastore.spark.reading.selecting import Selected
 from metastore.spark.session.catalog import AcidTableInfo
 from metastore.spark.transaction.readers import give_way
 from metastore.spark.transaction.spark_transaction import SparkTransaction

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from metastore.acid.folders.table import NotTransactional
 from metastore.client import connect
 from metastore.rules.catalog.table_kinds import is_transactional
 from metastore.spark.dialect import altering, analyzing, describing, showing, views
@@ -26,7 +27,7 @@ from metastore.spark.grammar.reading import Unread, read, with_columns
 from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.grammar.tokens import statements as divided
 from metastore.spark.migration import to_transactional
-from metastore.spark.session.catalog import AcidTableInfo, NotTransactional
+from metastore.spark.session.catalog import AcidTableInfo
 
 Args = Mapping[str, Any] | Sequence[Any] | None
 

@@ -1,41 +1,13 @@
-"""Find files of events whose rows name another bucket than the file's own, see `acid/orc/own_bucket.py`. This module changes nothing.
-
-Earlier versions wrote such files where Spark had computed a frame on the driver, and their compactions carried the rows on. Now compactions
-bring the rows into the files of their own buckets.
-"""
+"""Read by Spark which buckets the rows of a file of events name, see `acid/folders/misplaced.py`. This module changes nothing."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Collection
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from metastore.acid.buckets import buckets
-from metastore.acid.orc.own_bucket import footer_at_end, named
+from metastore.acid.folders.misplaced import Exact
 from metastore.spark.reading.reading import complete, event_schema
-from metastore.spark.reading.selecting import Lister, Selected
-from metastore.spark.session.hadoop import in_parallel
-
-Exact = Callable[[str], Collection[int]]
-"""Returns the buckets that the rows of a file name, by reading them."""
-
-
-def misplaced(files: Lister, selected: Selected, exact: Exact) -> dict[str, list[int]]:
-    """Return the buckets that the rows of files of events name, of those in which not all name the file's own. FileError.
-
-    One end of each file is read; the rows only where it leaves open what they name.
-    """
-
-    def look(path: str) -> tuple[str, list[int]] | None:
-        own = buckets.of_file(path.rpartition("/")[2])
-        found = named(footer_at_end(lambda size: files.read_end(path, size)))
-        if found is None or found.bucket == own:
-            return None
-        numbers = exact(path) if found.bucket is None else {found.bucket}
-        return None if set(numbers) == {own} else (path, sorted(numbers))
-
-    return dict(filter(None, in_parallel(look, [*selected.inserts, *selected.deletes])))
 
 
 def by_spark(spark: SparkSession) -> Exact:

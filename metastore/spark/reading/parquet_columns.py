@@ -26,11 +26,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from metastore.acid.files import FileError, in_parallel
+from metastore.acid.folders.table import Folder
 from metastore.spark.reading.physical import Located, check_case
 from metastore.spark.reading.plain_files import wall_clock
 from metastore.spark.session.assignment import tried
-from metastore.spark.session.catalog import AcidTableInfo, Folder
-from metastore.spark.session.hadoop import FileError, in_parallel
+from metastore.spark.session.catalog import AcidTableInfo
 
 _SAME = ((TimestampType, TimestampNTZType), (StringType, BinaryType))
 """Types of files that Spark's reader takes for each other, as Hive does."""

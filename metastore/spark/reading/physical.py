@@ -19,12 +19,12 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import StructField, StructType
 
+from metastore.acid.files import FileError, in_parallel
+from metastore.acid.folders.table import Folder
 from metastore.acid.values.characters import limit_of
 from metastore.acid.values.evolution import is_widened
 from metastore.acid.values.null_keys import has_maps, with_null_keys
 from metastore.acid.values.types import parts
-from metastore.spark.session.catalog import Folder
-from metastore.spark.session.hadoop import FileError, in_parallel
 
 SPARK = "org.apache.spark.version"
 """The property of each ORC file that Spark wrote."""

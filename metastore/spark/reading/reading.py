@@ -21,6 +21,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from pyspark.sql.types import DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from metastore.acid.buckets.buckets import Original
+from metastore.acid.files import in_parallel
+from metastore.acid.folders.selecting import Selected, numbered
+from metastore.acid.folders.table import Folder
 from metastore.acid.transactions import TableSnapshot
 from metastore.acid.values.characters import is_limited, limit_of
 from metastore.acid.values.null_keys import has_maps
@@ -32,9 +35,7 @@ from metastore.spark.reading.arrow import arrow_schema
 from metastore.spark.reading.parquet_columns import by_types
 from metastore.spark.reading.physical import Form, alike, as_read, is_as_table, is_nameless, kept_from_filters, null_keys_of
 from metastore.spark.reading.plain_files import columns_read, format_to_read, lines_read
-from metastore.spark.reading.selecting import Selected, numbered
-from metastore.spark.session.catalog import AcidTableInfo, Folder, ddl_type
-from metastore.spark.session.hadoop import in_parallel
+from metastore.spark.session.catalog import AcidTableInfo, ddl_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

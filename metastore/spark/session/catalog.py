@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_string
 
-from metastore import idl
+from metastore.acid.folders.table import Folder, NotTransactional, TableInfo
 from metastore.acid.partitions import found
 from metastore.acid.values.exact import Changed, named_once
 from metastore.client import Client
 from metastore.errors import InvalidObject, MetaError
-from metastore.idl import GetTableRequest, Partition, Table
-from metastore.rules.values.partition_names import canonical_name, make_partition_name, values_for_keys
+from metastore.idl import Partition
+from metastore.rules.values.partition_names import canonical_name, values_for_keys
 from metastore.rules.values.partition_values import hive_name
 
-CAPABILITIES = [
-    "HIVEFULLACIDREAD",
-    "HIVEFULLACIDWRITE",
-    "HIVEMANAGEDINSERTREAD",
-    "HIVEMANAGEDINSERTWRITE",
-    "HIVEBUCKET2",
-    "EXTREAD",
-    "EXTWRITE",
-]
 URI_SETTINGS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
 _NAME_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 _NAME = re.compile(rf"(?:{_NAME_PART.pattern})(?:\.(?:{_NAME_PART.pattern}))*")
@@ -44,10 +34,6 @@ FORMATS: tuple[tuple[str, str], ...] = (
     ("lazysimple", "text"),
 )
 """Part of a serde's class name, in lower case, and Spark's name for the format."""
-
-
-class NotTransactional(Exception):
-    """The table is not one that this module reads or writes."""
 
 
 class WrongColumns(ValueError):
@@ -118,68 +104,8 @@ def spark_type(text: str) -> DataType:
     return _parse_datatype_string(ddl_type(text))
 
 
-@dataclass(frozen=True)
-class Folder:
-    """Where rows of a table lie: the table's own directory, or a partition's. `name` is "" or `k=v/..`."""
-
-    location: str
-    name: str = ""
-    values: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class AcidTableInfo:
-    """A transactional table as the metastore describes it."""
-
-    table: Table
-
-    @classmethod
-    def read(cls, client: Client, database: str, name: str) -> AcidTableInfo:
-        """Read a table of any kind. NoSuchObjectException."""
-        request = GetTableRequest(
-            dbName=database,
-            tblName=name,
-            capabilities=idl.ClientCapabilities(values=[idl.ClientCapability.INSERT_ONLY_TABLES]),
-            processorCapabilities=CAPABILITIES,
-            processorIdentifier="metastore-spark",
-        )
-        return cls(client.get_table_req(request).table)
-
-    @classmethod
-    def load(cls, client: Client, database: str, name: str) -> AcidTableInfo:
-        """Read a transactional table. NoSuchObjectException; NotTransactional for any other kind."""
-        table = cls.read(client, database, name)
-        if (table.parameters.get("transactional") or "").lower() != "true":
-            raise NotTransactional(
-                f"{database}.{name} is not transactional: read it with spark.table, or set its property transactional=true"
-            )
-        return table
-
-    @property
-    def database(self) -> str:
-        return self.table.dbName
-
-    @property
-    def name(self) -> str:
-        return self.table.tableName
-
-    @property
-    def full_name(self) -> str:
-        """`database.table`, as the transaction methods name it."""
-        return f"{self.database}.{self.name}"
-
-    @property
-    def location(self) -> str:
-        return self.table.sd.location.rstrip("/")
-
-    @property
-    def parameters(self) -> dict[str, str]:
-        return self.table.parameters or {}
-
-    @property
-    def is_insert_only(self) -> bool:
-        """Whether rows can only be added; such a table has ordinary files in its deltas."""
-        return (self.parameters.get("transactional_properties") or "").lower() == "insert_only"
+class AcidTableInfo(TableInfo):
+    """A transactional table as the metastore describes it, in Spark's terms."""
 
     @cached_property
     def columns(self) -> StructType:
@@ -194,24 +120,6 @@ class AcidTableInfo:
     def schema(self) -> StructType:
         """Data columns, then partition columns, as Hive shows them."""
         return StructType([*self.columns.fields, *self.partition_columns.fields])
-
-    @cached_property
-    def kinds(self) -> dict[str, str]:
-        """Hive's types of all columns by their names, in lower case."""
-        return {column.name.lower(): column.type for column in [*self.table.sd.cols, *(self.table.partitionKeys or [])]}
-
-    @property
-    def bucket_columns(self) -> list[str]:
-        return [name.lower() for name in self.table.sd.bucketCols or []]
-
-    @property
-    def buckets(self) -> int:
-        """How many buckets rows are hashed into; 0 for a table that is not bucketed."""
-        return self.table.sd.numBuckets if self.bucket_columns and (self.table.sd.numBuckets or 0) > 0 else 0
-
-    @property
-    def bucketing_version(self) -> int:
-        return int(self.parameters.get("bucketing_version") or 1)
 
     @cached_property
     def format(self) -> tuple[str, dict[str, str]]:
@@ -256,11 +164,6 @@ class AcidTableInfo:
         if partition is None:
             raise WrongColumns(f"{self.full_name} has no partition {name}")
         return self.folder(partition).name
-
-    def folder(self, partition: Partition) -> Folder:
-        """Return where a partition's rows lie."""
-        keys = [key.name for key in self.table.partitionKeys]
-        return Folder(partition.sd.location.rstrip("/"), make_partition_name(keys, partition.values), tuple(partition.values))
 
 
 def _csv_options(parameters: dict[str, str]) -> dict[str, str]:

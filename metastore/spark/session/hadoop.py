@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from metastore.acid.durable import local_path, sync_placed
-from metastore.acid.files import Status
-
-PARALLEL = 16
-"""Threads that list or move files at one time."""
+from metastore.acid.files import FileError, Status
 
 _STATUS = re.compile(r"\w+\{path=(.*?); isDirectory=(true|false)(?:; length=(\d+))?; ")
 
 
-class FileError(Exception):
-    """A file system refused; the text is Hadoop's."""
-
-
-class Files:
-    """The file systems that a Spark session reaches."""
+class HadoopFiles:
+    """The file systems that a Spark session reaches; see `acid.files.Files`."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm  # noqa: SLF001  # PySpark's only way to Hadoop's file systems
@@ -143,12 +134,3 @@ class Files:
             system.delete(java, True)
         except Py4JJavaError as error:
             raise FileError(f"{path} can not be deleted: {error.java_exception}") from error
-
-
-def in_parallel(work: Any, items: Iterable[Any]) -> list[Any]:
-    """Do one thing for many items with some threads; the first error is raised when all have ended."""
-    listed = list(items)
-    if len(listed) < 2:
-        return [work(item) for item in listed]
-    with ThreadPoolExecutor(min(PARALLEL, len(listed)), "files") as pool:
-        return list(pool.map(work, listed))

@@ -12,9 +12,10 @@ from typing import Any
 from py4j.java_gateway import get_field
 from pyspark.sql import SparkSession
 
+from metastore.acid.files import in_parallel
 from metastore.acid.orc.orc_tail import LONGEST_POSTSCRIPT, tail_length, with_user_metadata
 from metastore.acid.rewriting.event_file import hive_metadata
-from metastore.spark.session.hadoop import Files, in_parallel
+from metastore.spark.session.hadoop import HadoopFiles
 
 IDENTITY = (2, 3, 4)
 """The numbers of ORC's columns that hold a row's write id, bucket and row number."""
@@ -23,7 +24,7 @@ USUAL_TAIL = 16_384
 
 def describe(spark: SparkSession, paths: Iterable[tuple[str, int]], *, deletes: bool) -> None:
     """Append the metadata to files of events, given as (path, length); all their rows are inserts, or all delete events. FileError."""
-    files = Files(spark)
+    files = HadoopFiles(spark)
 
     def work(file: tuple[str, int]) -> None:
         path, length = file
@@ -33,7 +34,7 @@ def describe(spark: SparkSession, paths: Iterable[tuple[str, int]], *, deletes: 
     in_parallel(work, paths)
 
 
-def _tail(files: Files, path: str, length: int) -> bytes:
+def _tail(files: HadoopFiles, path: str, length: int) -> bytes:
     end = files.read(path, max(0, length - USUAL_TAIL))
     size = tail_length(end[-LONGEST_POSTSCRIPT:])
     return end[-size:] if size <= len(end) else files.read(path, length - size)

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from metastore import log
+from metastore.acid.folders.selecting import Selected, select
 from metastore.acid.rewriting.unchanged import check_unchanged
 from metastore.acid.transactions import Agent, TableSnapshot, Transaction, component
 from metastore.acid.values.constraints import Constraints
 from metastore.idl import DataOperationType, LockType
 from metastore.spark.reading.reading import rows
-from metastore.spark.reading.selecting import Selected, select
 from metastore.spark.session.catalog import AcidTableInfo, metastore_uri
-from metastore.spark.session.hadoop import Files
+from metastore.spark.session.hadoop import HadoopFiles
 
 _STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE)
 """From the weakest to the strongest lock; each holds back whatever those before it do."""
@@ -29,7 +29,7 @@ class SparkTransaction:
 
     def __init__(self, spark: SparkSession, uri: str | None = None, *, read_only: bool = False, compaction: bool = False) -> None:
         self.spark = spark
-        self.files = Files(spark)
+        self.files = HadoopFiles(spark)
         self.uri = uri or metastore_uri(spark)
         context = spark.sparkContext
         agent = Agent(user=context.sparkUser(), name=f"{context.appName} ({context.applicationId})")

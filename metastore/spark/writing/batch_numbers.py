@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 
 from metastore import log
+from metastore.acid.files import FileError
 from metastore.acid.transactions import Transaction, component
 from metastore.idl import DataOperationType, LockType
 from metastore.spark.session.catalog import AcidTableInfo
@@ -30,7 +31,7 @@ def parameter_of(read: Callable[[str], bytes], checkpoint: str) -> str:
     path = f"{checkpoint.rstrip('/')}/metadata"
     try:
         return PARAMETER + str(json.loads(read(path))["id"])
-    except (OSError, ValueError, KeyError) as error:
+    except (FileError, ValueError, KeyError) as error:
         raise NoQuery(f"{path} does not tell the query's id: {error}") from error
 
 

@@ -18,15 +18,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, TimestampType
 
+from metastore.acid.files import in_parallel
+from metastore.acid.folders.selecting import Selected
 from metastore.acid.transactions import TableSnapshot
 from metastore.acid.values.evolution import loss
 from metastore.acid.values.null_keys import has_maps
 from metastore.spark.reading.parquet_columns import schema_of
 from metastore.spark.reading.physical import columns_of, not_of_spark, null_keys_of
 from metastore.spark.reading.reading import FOLDER, inserted_events, plain_scans, row_id_name
-from metastore.spark.reading.selecting import Selected
 from metastore.spark.session.catalog import AcidTableInfo, spark_type
-from metastore.spark.session.hadoop import in_parallel
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 FINER = r"\.\d{6}0*[1-9]"

@@ -18,10 +18,11 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 
 from metastore.acid import statistics
+from metastore.acid.files import FileError
+from metastore.acid.folders.placing import remove_staged, staging
 from metastore.acid.values.constraints import Constraints
 from metastore.idl import DataOperationType
 from metastore.spark.session.catalog import AcidTableInfo
-from metastore.spark.session.hadoop import FileError
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 from metastore.spark.writing import writing
 from metastore.spark.writing.constraints import kept
@@ -46,7 +47,7 @@ class Statement:
 
     def __exit__(self, *_: object) -> None:
         for part in self._parts:
-            writing.remove_staged(self._work, self._table, part)
+            remove_staged(self._work.files, staging(self._work.txn.id, self._table, part))
 
     @cached_property
     def constraints(self) -> Constraints:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,22 +24,23 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that everyone g
 from pyspark.sql.types import TimestampType
 
 from metastore.acid.buckets import buckets
-from metastore.acid.files import Status
+from metastore.acid.files import FileError, Status, in_parallel
+from metastore.acid.folders import placing
+from metastore.acid.folders.placing import remove_staged, staging
+from metastore.acid.folders.table import Folder
 from metastore.acid.orc.orc_files import cast
-from metastore.acid.orc.own_bucket import footer_at_end, named
 from metastore.acid.partitions import found_or_added
 from metastore.acid.rewriting.event_file import SIZES
 from metastore.acid.values.constraints import Constraints
 from metastore.idl import LockType, Table
-from metastore.rules.transactions.acid_directories import base_name, delta_name, staging_name
+from metastore.rules.transactions.acid_directories import base_name, delta_name
 from metastore.rules.values.partition_names import DEFAULT_PARTITION, make_partition_name, unescape
 from metastore.rules.values.partition_values import WITH_ZONE, canonical, text_of
 from metastore.rules.values.types import type_name
 from metastore.spark.reading.plain_files import as_hive_writes, to_write
 from metastore.spark.reading.reading import key_texts, row_id_name, time_zone
 from metastore.spark.session.assignment import stored
-from metastore.spark.session.catalog import AcidTableInfo, Folder, WrongColumns
-from metastore.spark.session.hadoop import FileError, in_parallel
+from metastore.spark.session.catalog import AcidTableInfo, WrongColumns
 from metastore.spark.session.orc_metadata import describe
 from metastore.spark.transaction.spark_transaction import CanNotChange, SparkTransaction
 from metastore.spark.writing.constraints import default
@@ -50,7 +50,6 @@ BUCKET = "__metastore_bucket"
 """The column, and so the directory, of the bucket in the staging folder."""
 KEY = "__metastore_key"
 """The beginning of names of partition columns, and so of directories, in the staging folder: their own names may be anything."""
-VERSION_FILE, VERSION = "_orc_acid_version", b"2"
 ROW_NUMBERS = (1 << 33) - 1
 """The bits of `monotonically_increasing_id` that number the rows of a task."""
 _PART = re.compile(r"part-(\d+)-")
@@ -230,35 +229,24 @@ def one_task_for_each(rows: DataFrame, by: Sequence[str]) -> DataFrame:
     return rows.repartition(int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1), *(F.col(name) for name in by))
 
 
-def staging(work: SparkTransaction, table: AcidTableInfo, part: str) -> str:
-    """Return the hidden folder in which a statement writes first; its name tells whose it is."""
-    return f"{table.location}/{staging_name(work.txn.id, part)}"
-
-
 def write_staged(
     work: SparkTransaction, table: AcidTableInfo, rows: DataFrame, part: str, source: str, options: dict[str, str], by: Sequence[str] = ()
 ) -> list[tuple[str, Status]]:
     """Let Spark write into the staging folder; return (path of the directories below it, file) of all files, `part-N-..` of task N."""
-    folder = staging(work, table, part)
+    folder = staging(work.txn.id, table, part)
     try:
         writer = rows.write.format(source).mode("overwrite").options(**options).option("maxRecordsPerFile", 0)
         with as_hive_writes(work.spark, source):
             writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").partitionBy(*by).save(folder)
         return list(_below(work, folder, ""))
     except BaseException:
-        remove_staged(work, table, part)
+        remove_staged(work.files, folder)
         raise
 
 
 def lengths(found: Iterable[tuple[str, Status]]) -> list[tuple[str, int]]:
     """Return (path, length) of files that were staged."""
     return [(status.path, status.length) for _, status in found]
-
-
-def remove_staged(work: SparkTransaction, table: AcidTableInfo, part: str) -> None:
-    """Remove a staging folder; where that fails the cleaner does it later."""
-    with suppress(FileError):
-        work.files.delete(staging(work, table, part))
 
 
 def _below(work: SparkTransaction, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
@@ -291,7 +279,7 @@ def write_plain(work: SparkTransaction, table: AcidTableInfo, rows: DataFrame, t
         work.files.make(folder.location)
     in_parallel(lambda item: work.files.rename(item[1].path, f"{folders[item[0]].location}/{item[1].name}"), named)
     in_parallel(lambda folder: work.files.sync(folder.location, into.location), folders.values())
-    remove_staged(work, into, "plain")
+    remove_staged(work.files, staging(work.txn.id, into, "plain"))
 
 
 def _folders(work: SparkTransaction, table: AcidTableInfo, names: Sequence[str], *, overwrite: bool = False) -> dict[str, Folder]:
@@ -318,40 +306,10 @@ def move(work: SparkTransaction, table: AcidTableInfo, staged: StagedFiles, made
     def put(partition: str) -> None:
         target = f"{folders[partition].location}/{staged.name}"
         made.append(target)
-        place(work, table, target, by_partition[partition])
+        placing.place(work.files, table, target, by_partition[partition])
 
     in_parallel(put, by_partition)
     return sorted(folders[partition].name for partition in by_partition if partition)
-
-
-def place(work: SparkTransaction, table: AcidTableInfo, target: str, files: Iterable[tuple[str, int]]) -> None:
-    """Make a base or delta directory of (path of a file, bucket) pairs, and write it through to the disk.
-
-    FileError, also where rows of a file name another bucket.
-    """
-    listed = list(files)
-    if len({number for _, number in listed}) < len(listed):
-        raise FileError(f"{target}: several tasks wrote rows of one bucket; nothing was moved")
-    if not table.is_insert_only:
-        in_parallel(lambda item: _check_own(work, *item), listed)
-    make_directory(work, table, target)
-    for path, number in listed:
-        name = f"{number:06d}_0" if table.is_insert_only else buckets.file_name(number)
-        work.files.rename(path, f"{target}/{name}")
-    work.files.sync(target, table.location)
-
-
-def _check_own(work: SparkTransaction, path: str, number: int) -> None:
-    found = named(footer_at_end(lambda size: work.files.read_end(path, size)))
-    if found is not None and found.is_wrong(number):
-        raise FileError(f"{path} is to be bucket {number}, and its rows say that they are of bucket {found}; nothing was moved")
-
-
-def make_directory(work: SparkTransaction, table: AcidTableInfo, target: str) -> None:
-    """Make an empty base or delta directory. FileError."""
-    work.files.make(target)
-    if not table.is_insert_only:
-        work.files.write(f"{target}/{VERSION_FILE}", VERSION)
 
 
 def _parts(inner: str) -> tuple[list[str], int | None]:

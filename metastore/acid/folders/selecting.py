@@ -10,15 +10,12 @@ from dataclasses import dataclass, field
 
 from metastore.acid.buckets import buckets
 from metastore.acid.buckets.buckets import Bucket, Original
-from metastore.acid.files import FsspecFiles, Status
+from metastore.acid.files import FileError, Files, Status, in_parallel
+from metastore.acid.folders.table import Folder
 from metastore.acid.transactions import TableSnapshot
 from metastore.hidden import is_hidden
 from metastore.rules.transactions.acid_directories import Delta, Extent, FolderEntry, FolderState, SeenWriteIds, decide, parse
-from metastore.spark.session.catalog import Folder
-from metastore.spark.session.hadoop import FileError, Files, in_parallel
 
-Lister = Files | FsspecFiles
-"""Either way to list directories and to read small files: on the driver, or where there is no driver."""
 FLUSH_LENGTH = "_flush_length"
 
 
@@ -75,26 +72,26 @@ class Selected:
         )
 
 
-def select(files: Lister, folders: Sequence[Folder], snapshot: TableSnapshot, *, insert_only: bool) -> list[Selected]:
+def select(files: Files, folders: Sequence[Folder], snapshot: TableSnapshot, *, insert_only: bool) -> list[Selected]:
     """Choose the files that a snapshot reads in each folder. FileError; NotEnoughHistory when a compaction has overtaken the snapshot."""
     return in_parallel(lambda folder: _select(files, folder, snapshot, insert_only=insert_only), folders)
 
 
-def state_of(files: Lister, folder: Folder, snapshot: TableSnapshot) -> tuple[FolderState, dict[str, Status]]:
+def state_of(files: Files, folder: Folder, snapshot: TableSnapshot) -> tuple[FolderState, dict[str, Status]]:
     """Return what a snapshot makes of a folder, and what lies there by name."""
     listed = {status.name: status for status in files.list(folder.location)}
     entries = [FolderEntry(name, status.is_directory, _is_compacted(files, status)) for name, status in listed.items()]
     return decide(entries, snapshot.write_ids, snapshot.transactions), listed
 
 
-def _is_compacted(files: Lister, status: Status) -> bool:
+def _is_compacted(files: Files, status: Status) -> bool:
     """Tell whether a base without transaction in its name is a compactor's of Hive 3, which says so in a file."""
     if not status.is_directory or not status.name.startswith("base_") or "_v" in status.name:
         return False
     return any(each.name == "_metadata_acid" and b'"compacted"' in files.read(each.path) for each in files.list(status.path))
 
 
-def _select(files: Lister, folder: Folder, snapshot: TableSnapshot, *, insert_only: bool) -> Selected:
+def _select(files: Files, folder: Folder, snapshot: TableSnapshot, *, insert_only: bool) -> Selected:
     out = Selected(folder)
     state, listed = state_of(files, folder, snapshot)
     for name in state.originals:
@@ -113,7 +110,7 @@ def _is_mixed(delta: Delta, write_ids: SeenWriteIds) -> bool:
     return write_ids.valid_range(low, high) is not Extent.ALL or write_ids.aborted_range(low, high) is not Extent.NONE
 
 
-def _add(files: Lister, directory: Status, out: Selected, kind: list[str], *, insert_only: bool) -> None:
+def _add(files: Files, directory: Status, out: Selected, kind: list[str], *, insert_only: bool) -> None:
     found = files.list(directory.path)
     if not insert_only:
         for status in found:
@@ -136,7 +133,7 @@ def _add(files: Lister, directory: Status, out: Selected, kind: list[str], *, in
             out.bytes += status.length
 
 
-def _readable(files: Lister, directory: Status, listed: Sequence[Status]) -> list[tuple[Status, int]]:
+def _readable(files: Files, directory: Status, listed: Sequence[Status]) -> list[tuple[Status, int]]:
     """Return the files of buckets and the lengths up to which they are readable.
 
     A stream removes the file that tells the length when it closes a bucket: the directory is listed again when one is gone meanwhile.
@@ -149,7 +146,7 @@ def _readable(files: Lister, directory: Status, listed: Sequence[Status]) -> lis
         side = found.get(name + FLUSH_LENGTH)
         try:
             out.append((status, status.length if side is None else _flushed(files, side)))
-        except (FileError, FileNotFoundError):
+        except FileError:
             again = files.list(directory.path)
             if side is None or any(each.path == side.path for each in again):
                 raise
@@ -157,14 +154,14 @@ def _readable(files: Lister, directory: Status, listed: Sequence[Status]) -> lis
     return out
 
 
-def _flushed(files: Lister, side: Status) -> int:
+def _flushed(files: Files, side: Status) -> int:
     """Return the last length that a side file tells: 8 bytes each, the last may be cut short."""
     content = files.read(side.path)
     whole = len(content) // 8 * 8
     return int.from_bytes(content[whole - 8 : whole], "big") if whole else 0
 
 
-def _add_originals(files: Lister, status: Status, out: Selected) -> None:
+def _add_originals(files: Files, status: Status, out: Selected) -> None:
     if status.is_directory:
         for inner in files.list(status.path):
             if not is_hidden(inner.name):

@@ -1,0 +1,1 @@
+"""Compaction workers: how an entry of the queue is done, whoever reads and writes the files."""
