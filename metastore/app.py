@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import platform
+import secrets
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from metastore import log
@@ -15,21 +18,27 @@ from metastore.config import Config, hive_properties, without_passwords
 from metastore.errors import MetaError
 from metastore.jobs import JOBS, Runner
 from metastore.listeners import Listeners
+from metastore.methods.in_process import InProcessClient
 from metastore.rules.patterns import compile_expression
 from metastore.service.authorization.loading import load as load_authorizer
-from metastore.service.call.context import Metastore
+from metastore.service.call.context import Call, Client, Metastore
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.service.changes.recovery import recover, recover_before_serving
+from metastore.service.transactions.compactors import bury
 from metastore.store.core import migrate
 from metastore.store.core.database import Database
 from metastore.store.core.replica import Replica
 from metastore.telemetry import audit
 from metastore.warehouse import Journal, Warehouse
+from metastore.warehouse.trash import own_user
 from metastore.wire import codec
 from metastore.wire.auth import authenticator
 from metastore.wire.auth.authenticator import Authenticator
 from metastore.wire.sockets.settings import WireSettings
 from metastore.wire.sockets.tls import certificates
+
+if TYPE_CHECKING:
+    from metastore.wire.connection.server import Beside, Death
 
 
 def build(config: Config, listeners: Listeners | None = None) -> Metastore:
@@ -85,6 +94,7 @@ def check(config: Config) -> None:
     """
     hive_properties.check(config)
     Listeners.check(config)
+    check_compactors(config)
     _check_audit(config)
     _check_traces(config)
     _check_whitelist(config)
@@ -176,6 +186,50 @@ def start_worker(config: Config) -> tuple[Metastore, Runner]:
     return metastore, runner
 
 
+def compactors(config: Config) -> Beside | None:
+    """Return the processes that compact beside the server, None where none are wanted."""
+    from metastore.wire.connection.server import Beside
+
+    if not config.compactor_worker_threads:
+        return None
+    server = secrets.token_hex(3)  # tells its processes from those of other servers that share a host's name
+
+    def name_of(pid: int) -> str:
+        return f"{platform.node()}-{pid}-{server}"
+
+    def run(death: Death | None) -> int:
+        from metastore.acid.compaction import process
+
+        metastore = build(config)
+        call = Call(metastore, Client("", own_user()), "abort_txns")
+
+        def first() -> float:
+            if death is None or death.status == 0:
+                return 0.0
+            bury(call, name_of(death.pid), death.reason)
+            return death.delay
+
+        def connected() -> Any:
+            return InProcessClient(metastore, own_user())
+
+        try:
+            return process.run(
+                connected, name_of(os.getpid()), config.compactor_worker_memory, first, filesystems=config.filesystem_options
+            )
+        finally:
+            close(metastore)
+
+    return Beside(config.compactor_worker_threads, run)
+
+
+def check_compactors(config: Config) -> None:
+    """Raise MetaError where processes are to compact, and what they need is not installed."""
+    missing = [name for name in ("pyarrow", "pyorc", "numpy") if find_spec(name) is None]
+    if config.compactor_worker_threads and missing:
+        names = " and ".join(missing)
+        raise MetaError(f"compactor_worker_threads needs {names}: pip install '.[streaming]' in the checkout of metastore, or set it to 0")
+
+
 def wire_settings(config: Config) -> WireSettings:
     return WireSettings(
         host=config.host,
@@ -238,7 +292,7 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
             runner.stop()
         close(metastore)
 
-    supervisor = Supervisor(wire_settings(config), start, ready=ready, close_metastore=end)
+    supervisor = Supervisor(wire_settings(config), start, ready=ready, close_metastore=end, beside=compactors(config))
     gc.freeze()  # what is loaded stays shared between the workers, and out of their collections
     # A thousand partitions are a hundred thousand objects without a cycle: with Python's own thresholds, decoding them took twice the time.
     gc.set_threshold(50_000, 20, 50)

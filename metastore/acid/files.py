@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
@@ -13,6 +13,8 @@ from metastore.acid.durable import local_path, sync_placed
 
 PARALLEL = 16
 """Threads that list or move files at one time."""
+OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}
+"""Schemes that Hadoop has names of its own for."""
 
 
 class FileError(Exception):
@@ -65,7 +67,13 @@ class Files(Protocol):
 
 def open_path(path: str) -> tuple[Any, str]:
     """Return the fsspec file system of a location and the path in it; Hadoop's names of S3 are understood."""
-    return fsspec.core.url_to_fs(path.replace("s3a://", "s3://", 1).replace("s3n://", "s3://", 1))  # type: ignore[no-any-return]  # untyped
+    scheme, colon, rest = path.partition("://")
+    return fsspec.core.url_to_fs(f"{OTHER_NAMES.get(scheme, scheme)}{colon}{rest}")  # type: ignore[no-any-return]  # untyped
+
+
+def set_options(options: Mapping[str, Mapping[str, Any]]) -> None:
+    """Have this process open all file systems of a scheme with options of fsspec."""
+    fsspec.config.conf.update({OTHER_NAMES.get(scheme, scheme): dict(given) for scheme, given in options.items()})
 
 
 class FsspecFiles:

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import TypeVar
 
@@ -45,6 +46,8 @@ from metastore.rules.transactions.acid_directories import SeenWriteIds, Transact
 from metastore.rules.transactions.snapshots import format_transactions, of_reply, of_table_reply, snapshot
 
 T = TypeVar("T")
+Connect = Callable[[], Client]
+"""Opens a connection to a metastore."""
 LOCK_PATIENCE = 300.0
 """Seconds for which a lock is waited for unless the caller says otherwise."""
 DEFAULT_TIMEOUT = 300.0
@@ -105,12 +108,12 @@ class Transaction:
     Methods raise the Thrift exceptions of the server (NoSuchTxnException, TxnAbortedException, ...), OSError when it does not answer.
     """
 
-    def __init__(self, uri: str, key: int, agent: Agent, kind: int, timeout: float) -> None:
+    def __init__(self, connected: Connect, key: int, agent: Agent, kind: int, timeout: float) -> None:
         self.id = key
         self.agent = agent
-        self._uri = uri
+        self._connect = connected
         self._kind = kind
-        self._client = connect(uri)
+        self._client = connected()
         self._guard = threading.Lock()
         self._write_ids: dict[tuple[str, str], int] = {}
         self._statements: dict[tuple[str, str], int] = {}
@@ -121,14 +124,17 @@ class Transaction:
         self._beat.start()
 
     @classmethod
-    def begin(cls, uri: str, *, agent: Agent | None = None, read_only: bool = False, compaction: bool = False) -> Transaction:
-        """Open a transaction on the metastore at `uri`. MetaException when the server has too many."""
+    def begin(
+        cls, metastore: str | Connect, *, agent: Agent | None = None, read_only: bool = False, compaction: bool = False
+    ) -> Transaction:
+        """Open a transaction on a metastore, by its address or a function that connects. MetaException when the server has too many."""
+        connected = partial(connect, metastore) if isinstance(metastore, str) else metastore
         agent = agent or Agent()
         kind = TxnType.READ_ONLY if read_only else TxnType.COMPACTION if compaction else TxnType.DEFAULT
-        with connect(uri) as client:
+        with connected() as client:
             request = OpenTxnRequest(num_txns=1, user=agent.user, hostname=agent.host, agentInfo=agent.name, txn_type=kind)
             key = client.open_txns(request).txn_ids[0]
-            return cls(uri, key, agent, kind, server_timeout(client))
+            return cls(connected, key, agent, kind, server_timeout(client))
 
     @property
     def is_open(self) -> bool:
@@ -241,7 +247,7 @@ class Transaction:
 
     def _keep_alive(self, interval: float) -> None:
         """Send heartbeats on a connection of its own, so that a long call does not hold them up."""
-        client = connect(self._uri)
+        client = self._connect()
         request = HeartbeatRequest(lockid=0, txnid=self.id)
         while not self._ended.wait(interval):
             try:

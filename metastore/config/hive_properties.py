@@ -174,7 +174,6 @@ NOT_NEEDED: tuple[tuple[str, str], ...] = (
     ("*metastore.thread.pool.size", "see `workers`"),
     ("*metastore.housekeeping.*", "each job runs on one of the servers of a database, by a lease"),
     ("*metastore.task.threads.*", "the server has jobs of its own"),
-    ("*compactor.worker.threads", "see `metastore compactor --workers`"),
     ("*metastore.metrics.*", "see `/metrics`"),
     ("hive.service.metrics.*", "see `/metrics`"),
     ("*metastore.aggregate.stats.cache.*", "the server has caches of its own"),

@@ -574,6 +574,19 @@ class Config:
         unit="s",
         minimum=0.1,
     )
+    compactor_worker_threads: int = _setting(
+        0,
+        "Processes of this machine that compact full-ACID and insert-only ORC tables, beside the server and without Spark; see "
+        "[Compaction](compaction.md). Each takes one compaction at a time. They need `pip install '.[streaming]'`.",
+        ("hive.compactor.worker.threads", "metastore.compactor.worker.threads"),
+        minimum=0,
+    )
+    compactor_worker_memory: int = _setting(
+        1 << 30,
+        "Resident memory of such a process; a compaction that needs more is put back for a worker on Spark.",
+        unit="bytes",
+        minimum=128 << 20,
+    )
     compactor_worker_timeout: float = _setting(
         600.0,
         "A worker that has not been heard of for so long, nor its transaction, loses its work to another.",

@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -228,7 +229,7 @@ def resumed(plan: WritePlan) -> Transaction:
     """Return the transaction of a plan, with heartbeats."""
     with connect(plan.uri) as client:
         timeout = server_timeout(client)
-    return Transaction(plan.uri, plan.transaction, Agent(), TxnType.DEFAULT, timeout)
+    return Transaction(partial(connect, plan.uri), plan.transaction, Agent(), TxnType.DEFAULT, timeout)
 
 
 def finish(plan: WritePlan, files: Sequence[Staged], *, batch: int | None = None) -> None:

@@ -49,7 +49,7 @@ def write(path: Path, events: Sequence[Event], columns: Sequence[tuple[str, str]
 def form(
     folder: Path, columns: Sequence[tuple[str, str]] = COLUMNS, write_ids: SeenWriteIds = ALL, zone: str = "UTC", **sizes: Any
 ) -> Form:
-    return Form(list(columns), OrcOptions(**sizes), write_ids, zone, str(folder))
+    return Form(list(columns), OrcOptions(**sizes), write_ids, (zone,), str(folder))
 
 
 def read(path: str) -> list[Event]:

@@ -38,6 +38,18 @@ class NoPartition(Exception):
     """An entry names a partitioned table as a whole, which was not there, or not partitioned, when it was queued."""
 
 
+class PutBack(Exception):
+    """Workers of this version can not do it, and others may: the entry waits for one. The text says why."""
+
+
+class Stopped(Exception):
+    """The worker is to end: the entry waits for any other."""
+
+
+class Cancelled(Exception):
+    """The entry is not the worker's any more."""
+
+
 @dataclass(frozen=True)
 class CompactionJob:
     """One entry of the queue with what it is about, at the moment at which its work begins."""
@@ -67,6 +79,9 @@ class Rewriter(Protocol):
 
     def write_rows(self, job: CompactionJob, selected: Selected) -> Written:
         """Write the rows of insert-only files into few files of the same format, of a bucketed table into one for each bucket."""
+
+    def close(self) -> None:
+        """Let go of what the work needs beside its transaction; nothing is read or written afterwards."""
 
 
 def prepare(txn: Transaction, entry: CompactionInfoStruct) -> CompactionJob:

@@ -16,9 +16,10 @@ from typing import Any
 from metastore import idl, log
 from metastore.acid.compaction import compacting
 from metastore.acid.compaction.compacting import Rewriter
-from metastore.acid.transactions import component
+from metastore.acid.transactions import Connect, component
 from metastore.client import Client
 from metastore.idl import CompactionInfoStruct, CompactionType, DataOperationType, FindNextCompactRequest, LockType
+from metastore.rules.transactions.compactions import INITIATED
 
 KINDS = {CompactionType.MAJOR: "major", CompactionType.MINOR: "minor"}
 
@@ -41,8 +42,8 @@ class WorkerKind:
 
     version: str
     """Its name in the queue's column `worker_version`."""
-    open: Callable[[], Rewriter]
-    """Begins a transaction."""
+    open: Callable[[CompactionInfoStruct], Rewriter]
+    """Begins a transaction for an entry."""
     refusals: tuple[type[Exception], ...]
     """Errors for which an entry is refused: no worker can do it better."""
 
@@ -51,13 +52,13 @@ class CompactionWorker:
     """One worker on the queue of a metastore, which `connected` opens connections to."""
 
     def __init__(
-        self, kind: WorkerKind, connected: Callable[[], Client], *, pool: str | None = None, progress: Progress | None = None
+        self, kind: WorkerKind, connected: Connect, *, name: str | None = None, pool: str | None = None, progress: Progress | None = None
     ) -> None:
         self._kind = kind
         self._connect = connected
         self._pool = pool
         self._progress = progress or (lambda _: None)
-        self.name = f"{platform.node()}-{os.getpid()}-{threading.get_ident()}"
+        self.name = name or f"{platform.node()}-{os.getpid()}-{threading.get_ident()}"
         self._log = log.get("metastore.compactor")
 
     def run_once(self) -> CompactionOutcome | None:
@@ -96,7 +97,7 @@ class CompactionWorker:
         self._progress(what)
         refusals: tuple[type[Exception], ...] = (*self._kind.refusals, compacting.NoPartition)
         try:
-            work = self._kind.open()
+            work = self._kind.open(entry)
         except Exception as error:  # noqa: BLE001  # whatever it is, the queue must hear of it
             return self._end(entry, client.mark_failed, "failed", f"no transaction: {error}")
         try:
@@ -110,9 +111,19 @@ class CompactionWorker:
         except refusals as error:
             work.txn.abort()
             return self._end(entry, client.mark_refused, "refused", str(error))
+        except compacting.Cancelled as error:
+            work.txn.abort()
+            return CompactionOutcome(entry, "aborted", str(error))
+        except (compacting.Stopped, compacting.PutBack) as error:
+            work.txn.abort()
+            entry.state, entry.errorMessage = INITIATED, str(error) if isinstance(error, compacting.PutBack) else None
+            client.update_compactor_state(entry, 0)
+            return CompactionOutcome(entry, "put back", str(error))
         except Exception as error:  # noqa: BLE001  # see above
             work.txn.abort()
             return self._end(entry, client.mark_failed, "failed", f"{type(error).__name__}: {error}"[:2000])
+        finally:
+            work.close()
 
     def _compact(self, client: Client, entry: CompactionInfoStruct, work: Rewriter) -> CompactionOutcome:
         work.txn.lock(
@@ -130,6 +141,7 @@ class CompactionWorker:
         entry.highestWriteId = job.snapshot.write_ids.high_watermark
         client.update_compactor_state(entry, work.txn.id)
         made = compacting.run(work, job)
+        work.close()
         work.txn.check()
         client.mark_compacted(entry)
         work.txn.commit()

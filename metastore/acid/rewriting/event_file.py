@@ -1,4 +1,4 @@
-"""Write whole ORC files of events with PyArrow, with what Hive's own writer notes at their end, on any stream. This module places no file.
+"""Write whole ORC files with PyArrow, those of events with what Hive's own writer notes at their end, on any stream. Places no file.
 
     hive.acid.key.index   `write id,bucket,row id;` of the last row of each stripe: by it a reader of some stripes knows which delete events
                           concern them
@@ -13,10 +13,11 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 from pyarrow import orc
+from typing_extensions import Self
 
 from metastore.acid.orc.orc_footer import footer_of
 from metastore.acid.orc.orc_tail import LONGEST_POSTSCRIPT, tail_length, with_user_metadata
@@ -31,6 +32,7 @@ DICTIONARY = 0.8
 STRIPE, STRIDE, BLOCK = "orc.stripe.size", "orc.row.index.stride", "orc.compress.size"
 SIZES = {STRIPE: 64 << 20, STRIDE: 10_000, BLOCK: 256 << 10}
 """Properties of a table that Hive's and Spark's writers know by the same names, and what holds without."""
+W = TypeVar("W", bound="_OrcWriter")
 _HEAD = b"ORC"
 """The beginning of every file."""
 CODECS = {"none": "uncompressed", "zlib": "zlib", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd"}
@@ -60,16 +62,15 @@ def hive_metadata(rows: int, keys: Iterable[tuple[int, int, int]] | None, *, del
     return out
 
 
-class EventWriter:
-    """One file of events, which are given in the order of their ids: a context, whose end ends the file. The stream stays open.
+class _OrcWriter:
+    """One ORC file: a context, whose end ends the file. The stream stays open.
 
     KeyError for a codec that is not known. After an error the file has no end.
     """
 
-    def __init__(self, stream: Any, schema: pa.Schema, options: OrcOptions, *, deletes: bool) -> None:
+    def __init__(self, stream: Any, schema: pa.Schema, options: OrcOptions) -> None:
         self._stream = stream
         self._schema = schema
-        self._deletes = deletes
         self._step = min(options.stride or MAX_BATCH_ROWS, MAX_BATCH_ROWS)
         self._sink = _Sink(stream)
         self._writer = orc.ORCWriter(
@@ -82,21 +83,15 @@ class EventWriter:
             dictionary_key_size_threshold=DICTIONARY,
         )
         self._rows = 0
-        self._keys: dict[int, tuple[int, int, int]] = {}
-        """The id of the row after which a stripe may end, by how many rows the file then has."""
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write events. ValueError for a slice: PyArrow misplaces nulls of a struct that is one."""
+    def _add(self, batch: pa.RecordBatch) -> None:
+        """Write rows. ValueError for a slice: PyArrow misplaces nulls of a struct that is one."""
         if any(column.offset for column in batch.columns):
-            raise ValueError("events are a slice of others: filter or copy them first")
+            raise ValueError("rows are a slice of others: filter or copy them first")
         self._writer.write(pa.Table.from_batches([batch], self._schema))
-        ids = ids_of(batch)
-        for end in (*range(self._step, batch.num_rows, self._step), batch.num_rows):
-            write_id, number, row = (int(column[end - 1]) for column in ids)
-            self._keys[self._rows + end] = (write_id, number, row)
         self._rows += batch.num_rows
 
-    def __enter__(self) -> EventWriter:  # noqa: PYI034  # Self needs Python 3.11
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -117,8 +112,41 @@ class EventWriter:
     def _end(self) -> None:
         if not self._rows:
             self._writer.write(self._schema.empty_table())
-        self._sink.keep = True
         self._writer.close()
+
+
+class PlainWriter(_OrcWriter):
+    """A file of rows alone, which are given as the column `row` of events; `schema` is that of the events."""
+
+    def __init__(self, stream: Any, schema: pa.Schema, options: OrcOptions) -> None:
+        super().__init__(stream, pa.schema(list(schema.field("row").type)), options)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write the rows of events."""
+        self._add(pa.record_batch(batch.column("row").flatten(), schema=self._schema))
+
+
+class EventWriter(_OrcWriter):
+    """A file of events, which are given in the order of their ids."""
+
+    def __init__(self, stream: Any, schema: pa.Schema, options: OrcOptions, *, deletes: bool) -> None:
+        super().__init__(stream, schema, options)
+        self._deletes = deletes
+        self._keys: dict[int, tuple[int, int, int]] = {}
+        """The id of the row after which a stripe may end, by how many rows the file then has."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write events."""
+        before = self._rows
+        self._add(batch)
+        ids = ids_of(batch)
+        for end in (*range(self._step, batch.num_rows, self._step), batch.num_rows):
+            write_id, number, row = (int(column[end - 1]) for column in ids)
+            self._keys[before + end] = (write_id, number, row)
+
+    def _end(self) -> None:
+        self._sink.keep = True
+        super()._end()
         tail = self._sink.last(tail_length(self._sink.last(LONGEST_POSTSCRIPT)))
         stripes = footer_of(orc.ORCFile(pa.BufferReader(_HEAD + tail))).stripes
         metadata = hive_metadata(self._rows, (self._keys[rows] for rows in accumulate(stripes)), deletes=self._deletes)

@@ -6,16 +6,17 @@ write ids lie in later deltas. This module lists and places no files. What it ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metastore.acid.buckets.buckets import Bucket
+from metastore.acid.buckets.buckets import Bucket, Original
 from metastore.acid.files import open_path
 from metastore.acid.orc.orc_files import (
     Columns,
@@ -30,7 +31,7 @@ from metastore.acid.orc.orc_files import (
 from metastore.acid.orc.orc_footer import DATE, TIMESTAMPS, Footer, footer_of
 from metastore.acid.orc.own_bucket import is_of
 from metastore.acid.rewriting.deleted import Deleted, ids_of, is_seen, kept
-from metastore.acid.rewriting.event_file import CODECS, EventWriter, OrcOptions
+from metastore.acid.rewriting.event_file import CODECS, EventWriter, OrcOptions, PlainWriter
 from metastore.acid.values.calendars import GREGORIAN
 from metastore.acid.values.characters import unpadded
 from metastore.acid.values.nested import times
@@ -51,15 +52,21 @@ class CanNotCopy(Exception):
     """A bucket's values would not stay what they are, or not in order: Spark must do it. The text says why."""
 
 
+def no_watch(_rows: int) -> None:
+    """Let the work go on."""
+
+
 @dataclass(frozen=True)
 class Form:
-    """The form of the files to write: (name, Hive type) of the columns, in a folder; `zone` is that of the times that Spark reads."""
+    """The form of the files to write: (name, Hive type) of the columns, in a folder; `zones` are those of the times that readers see."""
 
     columns: list[tuple[str, str]]
     options: OrcOptions
     write_ids: SeenWriteIds
-    zone: str
+    zones: tuple[str, ...]
     folder: str
+    passed: Callable[[int], None] = no_watch
+    """Is called with the number of rows before each portion is written; an error that it raises ends the work."""
 
     def schema(self) -> pa.Schema:
         """Return the columns of a file of events. CanNotCopy."""
@@ -83,13 +90,27 @@ def rewrite_rows(form: Form, bucket: Bucket, name: str) -> str:
     gone = Deleted.read(bucket.deletes, form.write_ids)
     found = (batch for source in sources for batch in kept(source, gone, form.write_ids))
     writer = _row_writer(form) if any(map(_has_old_times, footers)) else _event_writer(form, schema, deletes=False)
-    return _write(form, writer, _in_order(_faithful(found, form.zone)), name)
+    return _write(form, writer, _in_order(_faithful(found, form.zones)), name)
 
 
 def rewrite_deletes(form: Form, bucket: Bucket, name: str) -> str:
     """Write the delete events, which are few beside rows, sorted into one file and return its path. CanNotCopy; OSError, ArrowException."""
     schema = form.schema()
     return _write(form, _event_writer(form, schema, deletes=True), _sorted_deletes(form, bucket, schema), name)
+
+
+def rewrite_plain(form: Form, paths: Sequence[str], name: str) -> str:
+    """Write the rows of files without events, one after the other, into one such file and return its path.
+
+    CanNotCopy; NullKeys; OSError, ArrowException.
+    """
+    schema = form.schema()
+    footers: list[Footer] = []
+    sources = _sources(form, Bucket(0, originals=[Original(path, 0, 0) for path in paths]), schema, footers)
+    if any(map(_has_old_times, footers)):
+        raise CanNotCopy("there are times before 1970, which PyArrow does not write as they were")
+    found = (batch for source in sources for batch in _faithful(source, form.zones))
+    return _write(form, lambda stream: PlainWriter(stream, schema, form.options), found, name)
 
 
 def _event_writer(form: Form, schema: pa.Schema, *, deletes: bool) -> Callable[[Any], Any]:
@@ -107,6 +128,7 @@ def _write(form: Form, opened: Callable[[Any], Any], batches: Iterable[pa.Record
     system, inner = open_path(path)
     with system.open(inner, "wb") as stream, opened(stream) as writer:
         for batch in batches:
+            form.passed(batch.num_rows)
             writer.write(batch)
     return path
 
@@ -197,12 +219,12 @@ def _fitted(schema: pa.Schema, columns: Columns, batch: pa.RecordBatch) -> pa.Re
     return pa.record_batch([*batch.columns[:-1], row], schema=schema)
 
 
-def _faithful(batches: Iterable[pa.RecordBatch], zone: str) -> Iterator[pa.RecordBatch]:
-    """Pass on rows. CanNotCopy for a time that the zone's clocks show twice: ORC files in that zone tell the two apart, others do not."""
+def _faithful(batches: Iterable[pa.RecordBatch], zones: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Pass on rows. CanNotCopy for a time that a zone's clocks show twice: ORC files in that zone tell the two apart, others do not."""
     for batch in batches:
         if np.any(batch.column("operation").to_numpy(zero_copy_only=False)):
             raise CanNotCopy("there are events beside the rows that were inserted")
-        for moments in times(batch.column("row")):
+        for moments, zone in product(times(batch.column("row")), zones):
             try:
                 pc.assume_timezone(moments, zone, ambiguous="raise", nonexistent="earliest")
             except pa.ArrowInvalid as error:

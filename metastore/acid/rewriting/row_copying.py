@@ -72,6 +72,7 @@ def copy_rows(form: Form, bucket: Bucket, name: str) -> str:
     system, inner = open_path(path)
     with system.open(inner, "wb") as stream, RowWriter(stream, form.columns, form.options, _CONVERTERS) as writer:
         for batch, rows in _checked(_left(sources, gone, form)):
+            form.passed(batch.num_rows)
             writer.write_values(batch, rows)
     return path
 

@@ -18,6 +18,7 @@ from metastore.methods.transactions import transaction_rules as rules
 from metastore.rules.transactions.compactions import REFUSED, STATE_TEXTS
 from metastore.service.call.context import Call
 from metastore.service.compaction import compaction_workers, compactions
+from metastore.service.transactions import compactors
 
 
 def _compact(call: Call, args: Any) -> None:
@@ -41,7 +42,7 @@ def _submit(call: Call, args: Any) -> bool:
 
 def _abort(call: Call, args: Any) -> AbortCompactResponse:
     request = required(call, args.rqst, "rqst")
-    return AbortCompactResponse(abortedcompacts=compactions.abort(call, request.compactionIds or ()))
+    return AbortCompactResponse(abortedcompacts=compactors.abort_compactions(call, request.compactionIds or ()))
 
 
 def _latest(call: Call, args: Any) -> GetLatestCommittedCompactionInfoResponse:

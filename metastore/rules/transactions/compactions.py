@@ -38,9 +38,14 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     SUCCEEDED: PENDING,
     FAILED: PENDING,
     REFUSED: PENDING,
-    ABORTED: (INITIATED,),
+    ABORTED: (INITIATED, WORKING),
 }
 """Allowed states before each state."""
+
+SERVERS_OWN = "metastore-arrow"
+"""The version, as the queue shows it, of the workers that servers run: they end at once when their entry is aborted."""
+MOST_DEATHS = 3
+"""Workers that may die of one entry before it has failed."""
 
 MAJOR, MINOR, REBALANCE, ABORT_CLEANUP, SMART = "a", "i", "r", "c", "s"
 TYPES: dict[int, str] = {

@@ -24,6 +24,7 @@ from metastore.rules.transactions.compactions import (
     INITIATED,
     METRICS,
     MINOR,
+    MOST_DEATHS,
     READY,
     REFUSED,
     STATE_TEXTS,
@@ -49,12 +50,15 @@ from metastore.store.transactions.transactions import OPEN as TRANSACTION_OPEN
 
 
 def find_next(call: Call, worker: str | None, version: str | None = None, pool: str | None = None) -> CompactionInfoStruct | None:
-    """Give a worker the entry that has waited longest: of its pool, or without one of those that name none or have waited too long."""
+    """Give a worker the entry that has waited longest: of its pool, or without one of those that name none or have waited too long.
+
+    None that a worker of the same version has put back, see `put_back`.
+    """
     pool = (pool or "").strip() or None
     before = now_ms() - int(call.config.compactor_pool_timeout * 1000)
 
     def work(session: Session) -> QueueEntry | None:
-        entry = compactions.lock_next(session, INITIATED, pool, before)
+        entry = compactions.lock_next(session, INITIATED, pool, before, version)
         if entry is None:
             return None
         now = now_ms()
@@ -70,7 +74,7 @@ def find_next(call: Call, worker: str | None, version: str | None = None, pool: 
         )
         return entry._replace(state=WORKING, worker=worker, worker_version=version, started=now)
 
-    if not call.database.read(lambda session: compactions.peek(session, INITIATED, pool, before)):
+    if not call.database.read(lambda session: compactions.peek(session, INITIATED, pool, before, version)):
         return None
     found = call.database.write(work)
     return None if found is None else _struct(call, found)
@@ -120,7 +124,12 @@ def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> No
 
     The transaction counts as one that writes to the object: what it leaves when it is aborted is cleaned up. MetaError for an entry
     that is not the worker's (any more), NoSuchTransaction, TransactionAborted.
+
+    With the state `INITIATED` the worker puts the entry back.
     """
+    if info.state == INITIATED:
+        put_back(call, info)
+        return
 
     def work(session: Session) -> None:
         found = transactions.lock(session, transaction)()
@@ -144,6 +153,44 @@ def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> No
     call.database.write(work)
 
 
+NOBODYS = {
+    "worker": None,
+    "worker_version": None,
+    "started_ms": None,
+    "heartbeat_ms": None,
+    "transaction_id": None,
+    "highest_write_id": None,
+    "hadoop_job": None,
+}
+"""The columns of an entry that no worker has."""
+
+
+def put_back(call: Call, info: CompactionInfoStruct) -> None:
+    """Give an entry back to the queue; with a reason (`errorMessage`) no worker of the same version gets it again. MetaError."""
+
+    def work(session: Session) -> None:
+        entry = _locked(session, info, FOLLOWS[INITIATED], "put back")
+        version = entry.worker_version if info.errorMessage else None
+        values = {**NOBODYS, "worker_version": version, "error": info.errorMessage}
+        compactions.update(session, [entry.id], FOLLOWS[INITIATED], state=INITIATED, **values)
+
+    call.database.write(work)
+
+
+def take_from(metastore: Metastore, worker: str, reason: str) -> list[QueueEntry]:
+    """Give back what a worker was at that has died, and return it; an entry of which `MOST_DEATHS` have died has failed."""
+
+    def work(session: Session) -> list[QueueEntry]:
+        found = compactions.show(session, {"state": WORKING, "worker": worker})
+        for each in found:
+            deaths = each.retries + 1
+            values = {"state": FAILED, "ended_ms": now_ms()} if deaths >= MOST_DEATHS else {"state": INITIATED, **NOBODYS}
+            compactions.update(session, [each.id], [WORKING], **values, error=reason, retries=deaths)
+        return found
+
+    return metastore.database.write(work)
+
+
 def set_job(call: Call, key: int, job: str | None) -> None:
     """Note the job that does a compaction. MetaError when no worker has it."""
     if not call.database.write(lambda session: compactions.update(session, [key], [WORKING], hadoop_job=job, heartbeat_ms=now_ms())):
@@ -163,6 +210,8 @@ def mark_compacted(call: Call, info: CompactionInfoStruct) -> None:
             FOLLOWS[READY],
             state=READY,
             worker=None,
+            error=None,
+            retries=0,
             next_transaction_id=date,
             committed_ms=None if date is None else now,
             highest_write_id=entry.highest_write_id if entry.highest_write_id is not None else info.highestWriteId,

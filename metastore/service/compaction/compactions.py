@@ -29,8 +29,10 @@ from metastore.rules.transactions.compactions import (
     QUEUED,
     READY,
     REFUSED,
+    SERVERS_OWN,
     STATE_TEXTS,
     TYPE_NUMBERS,
+    WORKING,
     read_order,
     type_letter,
     write_properties,
@@ -147,25 +149,31 @@ def submit_for_cleanup(call: Call, request: CompactionRequest, highest_write_id:
     return True
 
 
-def abort(call: Call, keys: Sequence[int]) -> dict[int, AbortCompactionResponseElement]:
-    """Take entries that no worker has yet off the queue; tell for each what became of it."""
+def abort(call: Call, keys: Sequence[int]) -> tuple[dict[int, AbortCompactionResponseElement], list[int]]:
+    """Take entries off the queue that no worker has yet, or one of a server's own; return what became of each.
 
-    def work(session: Session) -> dict[int, str]:
+    Behind that stand the transactions of those workers, which are to be aborted.
+    """
+
+    def work(session: Session) -> tuple[dict[int, str], list[int]]:
         found = compactions.lock_all(session, keys)
-        waiting = [key for key, state in found.items() if state in FOLLOWS[ABORTED]]
-        if waiting:
-            compactions.update(session, waiting, FOLLOWS[ABORTED], state=ABORTED, ended_ms=now_ms(), error=ABORT_REASON)
-        return {
-            key: DONE if key in waiting else f"Error while aborting compaction as compaction is in state-{STATE_TEXTS[state]}"
-            for key, state in found.items()
+        taken = [each for each in found if each.state == INITIATED or (each.state == WORKING and each.worker_version == SERVERS_OWN)]
+        done = {each.id for each in taken}
+        if done:
+            compactions.update(session, sorted(done), FOLLOWS[ABORTED], state=ABORTED, ended_ms=now_ms(), error=ABORT_REASON)
+        messages = {
+            each.id: DONE if each.id in done else f"Error while aborting compaction as compaction is in state-{STATE_TEXTS[each.state]}"
+            for each in found
         }
+        return messages, [each.transaction for each in taken if each.state == WORKING and each.transaction is not None]
 
-    answers = call.database.write(work)
+    answers, transactions = call.database.write(work)
     messages = {key: answers.get(key, "No Such Compaction Id Available") for key in keys}
-    return {
+    elements = {
         key: AbortCompactionResponseElement(compactionId=key, status="Success" if message is DONE else "Error", message=message)
         for key, message in messages.items()
     }
+    return elements, transactions
 
 
 def show(call: Call, request: ShowCompactRequest) -> list[ShowCompactResponseElement]:

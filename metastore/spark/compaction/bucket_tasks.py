@@ -42,7 +42,7 @@ def rewritten(
     folder = staging(work.txn.id, table, part)
     work.files.make(folder)
     columns = [(column.name.lower(), column.type) for column in table.table.sd.cols]
-    form = Form(columns, OrcOptions.of(table.parameters), write_ids, time_zone(work.spark), folder)
+    form = Form(columns, OrcOptions.of(table.parameters), write_ids, (time_zone(work.spark),), folder)
     context = work.spark.sparkContext
     logger = log.get("metastore.spark")
     try:

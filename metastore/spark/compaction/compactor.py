@@ -31,5 +31,5 @@ class Compactor(CompactionWorker):
 
     def __init__(self, spark: SparkSession, uri: str | None = None, *, pool: str | None = None, progress: Progress | None = None) -> None:
         address = uri or metastore_uri(spark)
-        kind = WorkerKind(VERSION, partial(SparkRewriter, spark, address), (CanNotKeep,))
+        kind = WorkerKind(VERSION, lambda _: SparkRewriter(spark, address), (CanNotKeep,))
         super().__init__(kind, partial(connect, address), pool=pool, progress=progress)

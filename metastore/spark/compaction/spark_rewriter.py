@@ -43,6 +43,9 @@ class SparkRewriter:
         self.files: Files = self._work.files
         self._by_spark = by_spark(spark)
 
+    def close(self) -> None:
+        """Do nothing: Spark goes on."""
+
     def named(self, path: str) -> Collection[int]:
         """Return the buckets that the rows of a file name, by reading them."""
         return self._by_spark(path)

@@ -35,7 +35,15 @@ OF_OBJECT = (
     .where(*is_object(COMPACTION), Among(COMPACTION.state, "states"))
     .order_by(COMPACTION.id)
 )
-NEXT = sa.select(compactions).where(COMPACTION.state == sa.bindparam("state_key")).order_by(COMPACTION.id).limit(1)
+NEXT = (
+    sa.select(compactions)
+    .where(
+        COMPACTION.state == sa.bindparam("state_key"),
+        sa.or_(COMPACTION.worker_version.is_(None), COMPACTION.worker_version != sa.bindparam("version_key")),
+    )
+    .order_by(COMPACTION.id)
+    .limit(1)
+)
 FOR_POOL = COMPACTION.pool == sa.bindparam("pool_key")
 FOR_NONE = sa.or_(COMPACTION.pool.is_(None), COMPACTION.enqueued_ms < sa.bindparam("before"))
 PEEKS = {True: NEXT.where(FOR_POOL), False: NEXT.where(FOR_NONE)}
@@ -43,7 +51,7 @@ CLAIMS = {named: peek.with_for_update(skip_locked=True) for named, peek in PEEKS
 OF_TRANSACTION = sa.select(compactions).where(COMPACTION.transaction_id == sa.bindparam("key")).limit(1)
 LOCK = sa.select(compactions).where(COMPACTION.id == sa.bindparam("key")).with_for_update()
 NAMED = sa.select(compactions).where(Among(COMPACTION.id, "keys"))
-LOCK_NAMED = sa.select(COMPACTION.id, COMPACTION.state).where(Among(COMPACTION.id, "keys")).order_by(COMPACTION.id).with_for_update()
+LOCK_NAMED = sa.select(compactions).where(Among(COMPACTION.id, "keys")).order_by(COMPACTION.id).with_for_update()
 CLOCK = sa.select(LAST_TRANSACTION, TRANSACTION.state, TRANSACTION.commit_id).select_from(
     sa.select(constant(1).label("one")).subquery("single").outerjoin(transactions, TRANSACTION.id == sa.bindparam("key"))
 )
@@ -260,19 +268,22 @@ def insert_many(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
         session.insert_many(compactions, names, [tuple(row[name] for name in names) for row in rows])
 
 
-def peek(session: Session, state: str, pool: str | None, before: int) -> bool:
-    """Tell whether an entry in a state waits for a worker of a pool; without a pool for one of none, or since longer than `before`."""
-    return session.exists(PEEKS[pool is not None], **_pool(state, pool, before))
+def peek(session: Session, state: str, pool: str | None, before: int, version: str | None) -> bool:
+    """Tell whether an entry in a state waits for a worker of a pool; without a pool for one of none, or since longer than `before`.
+
+    Entries that a worker of the same `version` has put back do not count.
+    """
+    return session.exists(PEEKS[pool is not None], **_wanted(state, pool, before, version))
 
 
-def lock_next(session: Session, state: str, pool: str | None, before: int) -> QueueEntry | None:
+def lock_next(session: Session, state: str, pool: str | None, before: int, version: str | None) -> QueueEntry | None:
     """Lock the first entry that `peek` would find and nobody else holds."""
-    row = session.row(CLAIMS[pool is not None], **_pool(state, pool, before))
+    row = session.row(CLAIMS[pool is not None], **_wanted(state, pool, before, version))
     return None if row is None else QueueEntry(*row)
 
 
-def _pool(state: str, pool: str | None, before: int) -> dict[str, Any]:
-    return {"state_key": state, **({"before": before} if pool is None else {"pool_key": pool})}
+def _wanted(state: str, pool: str | None, before: int, version: str | None) -> dict[str, Any]:
+    return {"state_key": state, "version_key": version or "", **({"before": before} if pool is None else {"pool_key": pool})}
 
 
 def lock(session: Session, key: int) -> QueueEntry | None:
@@ -286,9 +297,9 @@ def find(session: Session, keys: Sequence[int]) -> list[QueueEntry]:
     return [QueueEntry(*row) for row in session.rows(NAMED, keys=list(keys))]
 
 
-def lock_all(session: Session, keys: Sequence[int]) -> dict[int, str]:
-    """Lock entries and return the states of those that are there."""
-    return {int(key): str(state) for key, state in session.rows(LOCK_NAMED, keys=list(keys))}
+def lock_all(session: Session, keys: Sequence[int]) -> list[QueueEntry]:
+    """Lock entries and return those that are there."""
+    return [QueueEntry(*row) for row in session.rows(LOCK_NAMED, keys=list(keys))]
 
 
 @cache

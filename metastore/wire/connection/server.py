@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 
 from metastore import log
@@ -34,6 +35,30 @@ _FORK_DELAY = 1.0
 """Seconds until a worker is tried again that the system had no process for."""
 
 
+@dataclass(frozen=True)
+class Death:
+    """The end of a process that worked beside the server: its id and exit status (negative: the signal), seconds until work is taken."""
+
+    pid: int
+    status: int
+    delay: float
+
+    @property
+    def reason(self) -> str:
+        """Say how it ended."""
+        if self.status >= 0:
+            return f"ended with status {self.status}"
+        return f"killed by signal {-self.status}" + (" (out of memory?)" if self.status == -signal.SIGKILL else "")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Processes that work beside the server: how many, and what each runs, given the end of the one before. It returns a status."""
+
+    count: int
+    run: Callable[[Death | None], int]
+
+
 class Supervisor:
     """Serves with `settings.workers` processes. Make it before any thread or database connection exists."""
 
@@ -46,6 +71,7 @@ class Supervisor:
         ready: Callable[[str, int], None] | None = None,
         on_worker_death: Callable[[int], None] | None = None,
         close_metastore: Callable[[Metastore], None] | None = None,
+        beside: Beside | None = None,
     ) -> None:
         """`make_metastore` runs in each worker after the fork. `ready` gets the address once all workers serve;
         `on_worker_death` the process id of one that died before it is replaced (both run in the supervisor).
@@ -63,6 +89,11 @@ class Supervisor:
         self._telemetry = Telemetry(settings.workers, settings.slow_call_threshold)
         self._due: list[float] = []
         self._deaths = 0
+        self._beside = beside
+        self._helpers: dict[int, float] = {}
+        """When each process beside the server was started, by its id."""
+        self._due_helpers: list[tuple[float, Death | None]] = []
+        self._helper_deaths = 0
         self._stop_signals = 0
         self._log = log.get("metastore.supervisor")
 
@@ -107,7 +138,8 @@ class Supervisor:
         for _ in range(self._settings.workers):
             self._fork()
         while not self._stop_signals:
-            timeout = max(0.0, min(self._due) - time.monotonic()) if self._due else None
+            due_at = [*self._due, *(at for at, _ in self._due_helpers)]
+            timeout = max(0.0, min(due_at) - time.monotonic()) if due_at else None
             for key, _ in selector.select(timeout):
                 if key.fileobj is wake:
                     with contextlib.suppress(BlockingIOError):
@@ -119,6 +151,7 @@ class Supervisor:
                 if self._ready is not None:
                     host, port = self._sockets.thrift.getsockname()[:2]
                     self._ready(host, port)
+                self._due_helpers = [(0.0, None)] * (self._beside.count if self._beside is not None else 0)
             for status in self._reap():
                 if not announced and status == _FAILED_TO_START:
                     self._terminate()
@@ -128,6 +161,11 @@ class Supervisor:
             self._due = [at for at in self._due if at > now]
             for _ in due:
                 self._fork()
+            self._reap_helpers()
+            ready = [each for each in self._due_helpers if each[0] <= now]
+            self._due_helpers = [each for each in self._due_helpers if each[0] > now]
+            for _, before in ready:
+                self._fork_helper(before)
         self._terminate()
         return 0
 
@@ -135,24 +173,53 @@ class Supervisor:
         self._stop_signals += 1
 
     def _fork(self) -> None:
+        part = min(set(range(self._settings.workers)) - set(self._parts.values()))
+
+        def work() -> int:
+            self._telemetry.take(part)
+            return self._work()
+
+        pid = self._start(work)
+        if pid is None:
+            self._due.append(time.monotonic() + _FORK_DELAY)
+        else:
+            self._workers[pid] = time.monotonic()
+            self._parts[pid] = part
+
+    def _fork_helper(self, before: Death | None) -> None:
+        beside = self._beside
+        assert beside is not None
+
+        def work() -> int:
+            self._leave_server()
+            self._sockets.close()
+            os.close(self._alive_read)
+            os.close(self._ready_write)
+            return beside.run(before)
+
+        pid = self._start(work)
+        if pid is None:
+            self._due_helpers.append((time.monotonic() + _FORK_DELAY, before))
+        else:
+            self._helpers[pid] = time.monotonic()
+
+    def _start(self, work: Callable[[], int]) -> int | None:
+        """Run work in a process of its own, and return its id; None where the system has none."""
         sys.stdout.flush()
         sys.stderr.flush()
-        part = min(set(range(self._settings.workers)) - set(self._parts.values()))
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, ASKING)  # until the worker has handlers of its own
         try:
             pid = os.fork()
         except OSError as error:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             self._log.error("no process for a worker, tried again", reason=str(error), delay=_FORK_DELAY)
-            self._due.append(time.monotonic() + _FORK_DELAY)
-            return
+            return None
         if pid == 0:
             status = 1
             try:
                 listen_alone()
                 signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-                self._telemetry.take(part)
-                status = self._work()
+                status = work()
             except BaseException:  # noqa: BLE001  # a forked child must not return into its parent's code
                 traceback.print_exc()
             finally:
@@ -161,21 +228,24 @@ class Supervisor:
                     sys.stderr.flush()
                 os._exit(status)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        self._workers[pid] = time.monotonic()
-        self._parts[pid] = part
+        return pid
 
-    def _work(self) -> int:
-        """Be a worker process."""
+    def _leave_server(self) -> None:
+        """Let go of what is the supervisor's alone."""
         wake, waker, _ = self._inherited
         signal.set_wakeup_fd(-1)
-        stop_early = threading.Event()
-        signal.signal(signal.SIGTERM, lambda *_: stop_early.set())
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         wake.close()
         waker.close()
         os.close(self._alive_write)
         os.close(self._ready_read)
+
+    def _work(self) -> int:
+        """Be a worker process."""
+        stop_early = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: stop_early.set())
+        self._leave_server()
         try:
             metastore = self._make_metastore()
         except Exception as error:  # noqa: BLE001  # whatever it is, the supervisor hears of it
@@ -211,20 +281,35 @@ class Supervisor:
                 self._on_worker_death(pid)
         return statuses
 
+    def _reap_helpers(self) -> None:
+        """Collect the processes beside the server that ended, and plan their successors; they begin at once, and know how long to wait."""
+        for pid, started in list(self._helpers.items()):
+            ended, raw = os.waitpid(pid, os.WNOHANG)
+            if not ended:
+                continue
+            del self._helpers[pid]
+            status = os.waitstatus_to_exitcode(raw)
+            self._helper_deaths = self._helper_deaths + 1 if status and time.monotonic() - started < _SHORT_LIFE else 0
+            delay = min(_LONGEST_DELAY, 0.1 * 2**self._helper_deaths) if self._helper_deaths > 1 else 0.0
+            self._due_helpers.append((0.0, Death(pid, status, delay)))
+            if status and not self._stop_signals:
+                self._log.error("a process beside the server died, replaced", pid=pid, status=status)
+
     def _terminate(self) -> None:
         """Drain the workers; a second signal, or the end of the time to drain, kills them."""
         self._sockets.close()
-        for pid in self._workers:
+        for pid in (*self._workers, *self._helpers):
             os.kill(pid, signal.SIGTERM)
         signals = self._stop_signals
         until = time.monotonic() + self._settings.drain_notice + self._settings.drain_timeout + 5
-        while self._workers:
+        while self._workers or self._helpers:
             if self._stop_signals > signals + 1 or time.monotonic() > until:
-                for pid in self._workers:
+                for pid in (*self._workers, *self._helpers):
                     os.kill(pid, signal.SIGKILL)
                 until = float("inf")
             time.sleep(0.02)
             self._reap()
+            self._reap_helpers()
 
 
 class ServerThread:

@@ -1,0 +1,135 @@
+"""Watch a process while it compacts: its memory, whether its entry was aborted, whether it is to end. This module touches no file.
+
+A thread looks, and reports how far the work is; the work itself asks between two portions of rows (`passed`) and gives up by an error. Work
+that does not ask for `PATIENCE` seconds, or takes far too much memory, ends with its process.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from metastore import idl, log
+from metastore.acid.compaction.compacting import Cancelled, PutBack, Stopped
+from metastore.acid.transactions import Connect, Transaction
+from metastore.idl import AbortTxnRequest, CompactionInfoStruct, HeartbeatRequest, TxnType
+from metastore.rules.transactions.compactions import INITIATED
+
+TICK = 0.1
+"""Seconds between looks at the memory."""
+REPORT = 0.5
+"""Seconds between looks at the entry."""
+PATIENCE = 5.0
+FAR_TOO_MUCH = 1.25
+"""Times the memory that a process may take, beyond which it ends at once."""
+_PAGE = os.sysconf("SC_PAGESIZE")
+_STATM = Path("/proc/self/statm")
+
+
+def resident() -> int:
+    """Return the bytes of memory that this process has; 0 where the system does not say."""
+    try:
+        return int(_STATM.read_text().split()[1]) * _PAGE
+    except OSError:
+        return 0
+
+
+class Watch:
+    """Watches the work on one entry in a transaction, from `start` to `stop`; `is_to_end` says whether the process is to end."""
+
+    def __init__(
+        self, connected: Connect, entry: CompactionInfoStruct, txn: Transaction, memory: int, is_to_end: Callable[[], bool]
+    ) -> None:
+        self._connect = connected
+        self._entry = entry
+        self._txn = txn
+        self._memory = memory
+        self._is_to_end = is_to_end
+        self._reason: Exception | None = None
+        self._since = 0.0
+        self._rows = 0
+        self._expected = 0
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look, name=f"watch-{entry.id}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more, and note how far the work has come; it may be called again."""
+        if not self._done.is_set():
+            self._done.set()
+            self._thread.join()
+            if self._reason is None:
+                self._report()
+
+    def expect(self, rows: int) -> None:
+        """Note how many rows are to be read."""
+        self._expected += rows
+
+    def passed(self, rows: int) -> None:
+        """Note how many rows have been rewritten. Stopped, Cancelled, PutBack where the work is to be given up."""
+        self._rows += rows
+        self.check()
+
+    def check(self) -> None:
+        """Raise Stopped, Cancelled or PutBack where the work is to be given up."""
+        if self._reason is not None:
+            raise self._reason
+
+    def check_memory(self, more: int, what: str) -> None:
+        """Raise PutBack where something that needs so many bytes more would exceed the memory."""
+        if resident() + more > self._memory:
+            raise PutBack(
+                f"{what} would take some {more >> 20} MB more than the {resident() >> 20} of {self._memory >> 20} MB that the "
+                "worker has; raise compactor_worker_memory"
+            )
+
+    def _look(self) -> None:
+        reported = 0.0
+        while not self._done.wait(TICK):
+            if self._reason is None and (reason := self._found()) is not None:
+                self._give_up(reason)
+            if self._reason is not None:
+                if time.monotonic() - self._since > PATIENCE or resident() > self._memory * FAR_TOO_MUCH:
+                    self._leave(self._reason)
+            elif time.monotonic() - reported > REPORT:
+                self._report()
+                reported = time.monotonic()
+
+    def _give_up(self, reason: Exception) -> None:
+        self._reason, self._since = reason, time.monotonic()
+
+    def _found(self) -> Exception | None:
+        if self._is_to_end():
+            return Stopped("the server stops")
+        if resident() > self._memory:
+            return PutBack(f"it takes more than the {self._memory >> 20} MB of compactor_worker_memory")
+        return None
+
+    def _report(self) -> None:
+        """Note how far the work is, and ask whether its transaction is open: with the entry, a server aborts that."""
+        try:
+            with self._connect() as client:
+                client.heartbeat(HeartbeatRequest(lockid=0, txnid=self._txn.id))
+                client.set_hadoop_jobid(f"{self._rows} of {self._expected} rows", self._entry.id)
+        except (idl.NoSuchTxnException, idl.TxnAbortedException) as error:
+            self._give_up(Cancelled(f"aborted: {error.message}"))
+        except Exception as error:  # noqa: BLE001  # a database that does not answer may do so later
+            log.get("metastore.compactor").warning("progress was not noted", id=self._entry.id, reason=str(error))
+
+    def _leave(self, reason: Exception) -> None:
+        """Give the entry back and end the process: its work does not hear. What it has written the cleaner removes."""
+        try:
+            with self._connect() as client:
+                client.abort_txn(AbortTxnRequest(txnid=self._txn.id, txn_type=TxnType.COMPACTION))
+                if not isinstance(reason, Cancelled):
+                    self._entry.state, self._entry.errorMessage = INITIATED, str(reason) if isinstance(reason, PutBack) else None
+                    client.update_compactor_state(self._entry, 0)
+        finally:
+            log.get("metastore.compactor").warning("a compaction process ends in its work", id=self._entry.id, reason=str(reason))
+            os._exit(0)
