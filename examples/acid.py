@@ -2,7 +2,8 @@
 
 Each transfer is two rows, in partitions of two days: what leaves one account comes to another. However many transactions come and go, and
 whatever is compacted meanwhile, every reader must see both rows of a transfer or none: the amounts add up to zero. A stream commits
-batches, Spark changes and removes transfers, Spark reads without pause, a compactor works beside them; `examples/run acid` starts it.
+batches, Spark changes and removes transfers, Spark reads without pause, a compactor works beside them; with `examples/run acid` it is a
+process of the server.
 
     examples/run acid --rows 1000000
     python examples/acid.py --uri thrift://HOST:PORT

@@ -93,9 +93,8 @@ def _compact(visit: Visit, database: str, table: str, catalog: str = "", partiti
 
 def _plan_cancel(visit: Visit, id: int) -> ActionPlan:  # noqa: A002
     found = compaction(visit, id)
-    return ActionPlan(
-        f"Take compaction {id} of {found.object} off the queue?", [f"It is {found.state}; only one that no worker has can go."]
-    )
+    which = f"It is {found.state}; one can go that no worker has, or a server's own process."
+    return ActionPlan(f"Take compaction {id} of {found.object} off the queue?", [which])
 
 
 def _cancel(visit: Visit, id: int) -> ActionResult:  # noqa: A002

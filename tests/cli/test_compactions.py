@@ -10,6 +10,7 @@ from metastore import idl
 from metastore.cli import app
 from metastore.cli.transactions.compactions import duration, reason
 from metastore.client import Client, connect
+from metastore.rules.transactions.compactions import INITIATED, SERVERS_OWN
 from tests.support.servers import serving
 
 
@@ -134,3 +135,15 @@ def test_every_command_explains_itself_and_a_missing_server_is_told(tmp_path: Pa
     for command in ("list", "queue", "retry", "abort"):
         assert "Usage" in run(command, "--help").output
     assert run("list", "--uri", "thrift://127.0.0.1:1").exit_code == 1
+
+
+def test_it_says_for_which_worker_an_entry_waits_and_how_far_a_servers_own_is(server: str, client: Client) -> None:
+    key = client.compact2(idl.CompactionRequest(dbname="db", tablename="own", type=idl.CompactionType.MAJOR, poolName="own")).id
+    info = client.find_next_compact2(idl.FindNextCompactRequest("w", SERVERS_OWN, "own")).ci
+    client.set_hadoop_jobid("3 of 4 rows", key)
+    assert listed(server, "db.own")[0]["reason"].endswith(" s, 3 of 4 rows")
+    info.state, info.errorMessage = INITIATED, "times before 1678"
+    client.update_compactor_state(info, 0)
+    expected = f"waits for another worker than {SERVERS_OWN} of pool own, such as `metastore compactor`: times before 1678"
+    assert listed(server, "db.own")[0]["reason"] == expected
+    assert run("abort", str(key), "--uri", server).exit_code == 0

@@ -148,6 +148,7 @@ def _not_after(certificate: str, key: str | None) -> float:
 
 def _database(config: Config) -> Iterator[Finding]:
     from metastore.errors import MetastoreError
+    from metastore.service.operations.observations import unattended_compactions
     from metastore.store.core import migrate
     from metastore.store.core.database import Database
     from metastore.store.core.probe import probe
@@ -171,7 +172,10 @@ def _database(config: Config) -> Iterator[Finding]:
         text = f"{database.driver.name} {found.release} answers within {found.seconds * 1000:.1f} ms"
         slow = f"{text}: each call takes several round trips; run the server nearer to its database"
         yield Finding("database", WARNING, slow) if found.seconds > SLOW_DATABASE else Finding("database", OK, text)
-        yield _schema(migrate.current(database), migrate.revisions())
+        schema = _schema(migrate.current(database), migrate.revisions())
+        yield schema
+        if schema.text == f"revision {migrate.revisions()[-1]}":
+            yield from (Finding("compactions", WARNING, text) for text in database.read(unattended_compactions))
         if found.ahead is not None:
             yield _clock(found.ahead)
 

@@ -39,6 +39,8 @@ def health(
             problem = problem or str(error)
         else:
             typer.echo(json.dumps(found) if as_json else text)
+            if "warning" in found and not as_json:
+                typer.echo(f"warning: {found['warning']}", err=True)
             return
     fail(f"no server answers at {place}: {problem}")
 

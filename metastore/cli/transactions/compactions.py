@@ -12,7 +12,7 @@ import typer
 from metastore.cli.common.objects import require
 from metastore.cli.common.options import DEFAULT_URI, AsJson, TlsCa, Uri, asking, fail
 from metastore.cli.common.tables import print_table
-from metastore.rules.transactions.compactions import DEFAULT_POOL, INITIATED, READY, STATE_TEXTS, WAITS, WORKING
+from metastore.rules.transactions.compactions import DEFAULT_POOL, INITIATED, READY, SERVERS_OWN, STATE_TEXTS, WAITS, WORKING
 
 if TYPE_CHECKING:
     from metastore.client import Client
@@ -107,9 +107,11 @@ def reason(entry: ShowCompactResponseElement, opened: Mapping[int, TxnInfo], now
     """Say what a compaction waits for, or why it ended; `opened` holds the open transactions in ascending order."""
     if entry.state == STATE_TEXTS[INITIATED]:
         pool = "" if entry.poolName in (None, DEFAULT_POOL) else f" of pool {entry.poolName}"
-        return f"waits for a worker{pool}"
+        if entry.errorMessage and entry.workerVersion:
+            return f"waits for another worker than {entry.workerVersion}{pool}, such as `metastore compactor`: {entry.errorMessage}"
+        return f"waits for a worker{pool}" + (f", the last one was {entry.errorMessage}" if entry.errorMessage else "")
     if entry.state == STATE_TEXTS[WORKING]:
-        job = f", job {entry.hadoopJobId}" if entry.hadoopJobId else ""
+        job = f", {'' if entry.workerVersion == SERVERS_OWN else 'job '}{entry.hadoopJobId}" if entry.hadoopJobId else ""
         return f"worked on since {duration((now - (entry.start or now)) // 1000)}{job}"
     if entry.state != STATE_TEXTS[READY]:
         return entry.errorMessage or ""
@@ -200,7 +202,7 @@ def retry(
 
 @app.command()
 def abort(keys: Ids, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None, as_json: AsJson = False) -> None:
-    """Take compactions that no worker has yet off the queue."""
+    """Take compactions off the queue that no worker has yet, or a process of a server (`compactor_worker_threads`)."""
     from metastore import idl
 
     with asking(uri, tls_ca) as client:

@@ -8,7 +8,7 @@ from typing import Literal
 from metastore.console.pages.asking import ROWS, catalog_of
 from metastore.console.visit import Visit
 from metastore.idl import CompactionType
-from metastore.rules.transactions.compactions import STATE_TEXTS, TYPE_NUMBERS
+from metastore.rules.transactions.compactions import SERVERS_OWN, STATE_TEXTS, TYPE_NUMBERS, WORKING
 from metastore.service.operations.browsing import QueueEntry
 
 LETTERS = {text: letter for letter, text in STATE_TEXTS.items()}
@@ -39,9 +39,14 @@ class Compaction:
     retries: int
     initiator: str | None
     worker: str | None
+    job: str | None
+    """The job of the worker, of a server's own how far it is."""
     transaction: int | None
     highest_write_id: int | None
     error: str | None
+
+    ends_when_aborted: bool
+    """Whether it is worked on by a server's own worker."""
 
     @property
     def object(self) -> str:
@@ -68,9 +73,11 @@ def compaction_of(entry: QueueEntry) -> Compaction:
         retries=entry.retries,
         initiator=entry.initiator,
         worker=entry.worker,
+        job=entry.hadoop_job,
         transaction=entry.transaction,
         highest_write_id=entry.highest_write_id,
         error=entry.error,
+        ends_when_aborted=entry.state == WORKING and entry.worker_version == SERVERS_OWN,
     )
 
 

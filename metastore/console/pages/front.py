@@ -14,7 +14,7 @@ from metastore.rules.transactions.compactions import FAILED
 from metastore.service.operations.observations import Observation
 
 LONG = 3600.0
-"""Seconds after which an open transaction, or a compaction that no worker takes, is told as a problem."""
+"""Seconds after which an open transaction is told as a problem."""
 RECENT = 24 * 3600.0
 """Seconds for which a compaction that failed is told."""
 MOST_CALLED = 10
@@ -88,11 +88,8 @@ def _ages(seen: Observation) -> list[Problem]:
     if seen.oldest_transaction > LONG:
         text = f"A transaction has been open for {duration(seen.oldest_transaction)}: files that it may read are not cleaned"
         out.append(Problem(text, "/ui/transactions", urgent=False))
-    waiting, age = seen.compactions.get("initiated", (0, 0.0))
-    if waiting and age > LONG:
-        text = f"No worker takes compactions: {waiting} wait, the oldest for {duration(age)}"
-        out.append(Problem(text, link("/ui/compactions", state="initiated"), urgent=False))
-    return out
+    path = link("/ui/compactions", state="initiated")
+    return out + [Problem(text[0].upper() + text[1:], path, urgent=False) for text in seen.unattended]
 
 
 def _failures(visit: Visit) -> list[Problem]:

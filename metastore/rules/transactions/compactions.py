@@ -44,6 +44,8 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
 
 SERVERS_OWN = "metastore-arrow"
 """The version, as the queue shows it, of the workers that servers run: they end at once when their entry is aborted."""
+UNATTENDED_MS = 3_600_000
+"""Milliseconds for which an entry waits before somebody is to look after it."""
 MOST_DEATHS = 3
 """Workers that may die of one entry before it has failed."""
 
@@ -171,6 +173,33 @@ def read_properties(text: str | None) -> dict[str, str]:
         parts.append(rest[: int(length)])
         rest = rest[int(length) :]
     return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+class Waiting(NamedTuple):
+    """Entries that wait for a worker, those apart that workers of a version have put back; the oldest was queued at `oldest`."""
+
+    version: str | None
+    number: int
+    oldest: int
+
+
+def unattended(waiting: Iterable[Waiting], taken: Mapping[str | None, int], now: int) -> list[str]:
+    """Say which entries no worker takes, and what to do; milliseconds. `taken` has by version when a worker last took an entry.
+
+    Entries are so that have waited for an hour, in which no worker has taken any that might have done them.
+    """
+    out = []
+    for each in waiting:
+        last = max((at for version, at in taken.items() if each.version is None or version != each.version), default=0)
+        if now - max(each.oldest, last) <= UNATTENDED_MS:
+            continue
+        hours = (now - each.oldest) // 3_600_000
+        number = f"{each.number} wait, the oldest for {hours} h" if hours < 48 else f"{each.number} wait, the oldest for {hours // 24} d"
+        if each.version is None:
+            out.append(f"no worker takes compactions: {number}; set compactor_worker_threads=1, or run `metastore compactor`")
+        else:
+            out.append(f"no worker on Spark takes the compactions that {each.version} put back: {number}; run `metastore compactor`")
+    return out
 
 
 COLUMNS = {

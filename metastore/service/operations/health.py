@@ -13,12 +13,17 @@ from collections.abc import Callable
 from metastore import log
 from metastore.errors import MetastoreError
 from metastore.service.call.context import Metastore
+from metastore.service.operations.observations import unattended_compactions
 from metastore.store.core import migrate, probe
 
 PATIENCE = 1.0
 """Seconds in which the database must answer."""
 WRITES_APART = 1.0
 """Seconds between two changes by which a process tries whether the database takes any: anybody may ask for `/readyz`, and often."""
+
+
+LOOKS_APART = 60.0
+"""Seconds between two looks at the compaction queue."""
 
 
 class _Question:
@@ -57,6 +62,7 @@ class Readiness:
         self._is_draining = is_draining
         self._reading = _Question(self._read)
         self._writing = _Question(self._write, holds=WRITES_APART)
+        self._compactions = _Question(self._look_at_compactions, holds=LOOKS_APART)
         self._lock = threading.Lock()
         self._was_ready = True
         self._log = log.get("metastore.readiness")
@@ -75,6 +81,17 @@ class Readiness:
         elif changed:
             self._log.error("not ready", reason=found, pid=os.getpid())
         return found
+
+    def warning(self) -> str:
+        """Return what an operator should do though calls can be answered, "" for nothing; it may be a minute old."""
+        self._compactions.is_answered(PATIENCE)
+        return self._compactions.found
+
+    def _look_at_compactions(self) -> str:
+        try:
+            return "; ".join(self._database.read(unattended_compactions))
+        except Exception:  # noqa: BLE001  # that the database can not be asked others say
+            return ""
 
     def unanswered(self) -> str:
         """Return why the database can not be asked, "" if it can."""

@@ -9,7 +9,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from metastore.rules.transactions.compactions import STATE_TEXTS
+from metastore.rules.transactions.compactions import INITIATED, STATE_TEXTS, UNATTENDED_MS, Waiting, unattended
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Metastore
 from metastore.service.operations.notifications import last_id
@@ -35,6 +35,8 @@ class Observation:
     last_event: int
     leases: dict[str, float]
     """The seconds for which a server still holds its lease, by job; 0 if none does."""
+    unattended: list[str]
+    """Sentences about compactions that no worker takes."""
 
 
 @dataclass(slots=True)
@@ -76,4 +78,14 @@ def _look(session: Session, objects: dict[str, int], last_event: int) -> Observa
         },
         last_event=last_event,
         leases={name: max(0.0, (until - now) / 1000) for name, until in observations.lease_ends(session).items()},
+        unattended=unattended_compactions(session),
     )
+
+
+def unattended_compactions(session: Session) -> list[str]:
+    """Say which compactions no worker takes, and what to do."""
+    now = now_ms()
+    waiting = [Waiting(*row) for row in observations.waiting_compactions(session, INITIATED)]
+    if not any(now - each.oldest > UNATTENDED_MS for each in waiting):
+        return []
+    return unattended(waiting, observations.compactions_taken(session), now)

@@ -18,6 +18,16 @@ OPEN_TRANSACTIONS = sa.select(sa.func.count(), sa.func.min(TRANSACTION.started_m
 LOCKS = sa.select(LOCK.state, sa.func.count()).group_by(LOCK.state)
 COMPACTIONS = sa.select(COMPACTION.state, sa.func.count(), sa.func.min(COMPACTION.enqueued_ms)).group_by(COMPACTION.state)
 LEASES = sa.select(LEASE.name, LEASE.expires_ms)
+WAITING = (
+    sa.select(COMPACTION.worker_version, sa.func.count(), sa.func.min(COMPACTION.enqueued_ms))
+    .where(COMPACTION.state == sa.bindparam("state_key"))
+    .group_by(COMPACTION.worker_version)
+)
+TAKEN = (
+    sa.select(COMPACTION.worker_version, sa.func.max(COMPACTION.started_ms))
+    .where(COMPACTION.started_ms.is_not(None))
+    .group_by(COMPACTION.worker_version)
+)
 COUNTS = {name: sa.select(sa.func.count()).select_from(table) for name, table in OBJECTS.items()}
 
 
@@ -50,6 +60,16 @@ def lock_states(session: Session) -> dict[str, int]:
 def compaction_states(session: Session) -> list[Group]:
     """Return the entries of the queue and its history by state."""
     return [Group(*row) for row in session.rows(COMPACTIONS)]
+
+
+def waiting_compactions(session: Session, state: str) -> list[tuple[str | None, int, int]]:
+    """Return the entries in a state by the worker's version that they bear: (version, number, when the oldest came in milliseconds)."""
+    return [(version, int(number), int(oldest)) for version, number, oldest in session.rows(WAITING, state_key=state)]
+
+
+def compactions_taken(session: Session) -> dict[str | None, int]:
+    """Return when workers of each version last took an entry, in milliseconds since 1970."""
+    return dict(session.rows(TAKEN))
 
 
 def lease_ends(session: Session) -> dict[str, int]:

@@ -66,7 +66,10 @@ class Pages:
 
     def _ready(self) -> HttpAnswer:
         problem = self._readiness.problem()
-        return _json(503, status="not ready", reason=problem) if problem else _json(200, status="ready")
+        if problem:
+            return _json(503, status="not ready", reason=problem)
+        warning = self._readiness.warning()
+        return _json(200, status="ready", **({"warning": warning} if warning else {}))
 
     def _waits(self) -> HttpAnswer:
         """Return since when locks wait, by their ids, which say nothing by themselves."""

@@ -13,16 +13,20 @@ from metastore.rules.transactions.compactions import (
     MINOR,
     PENDING,
     READY,
+    SERVERS_OWN,
     STATE_TEXTS,
     SUCCEEDED,
+    UNATTENDED_MS,
     Past,
     Thresholds,
+    Waiting,
     due,
     gave_up,
     read_order,
     read_properties,
     surplus,
     type_letter,
+    unattended,
     write_properties,
 )
 
@@ -114,3 +118,32 @@ def test_states_and_orders() -> None:
     assert read_order(" ") == []
     with pytest.raises(MetaError, match="use one of MINOR, MAJOR"):
         type_letter(None)
+
+
+SPARK = "metastore-spark"
+HOUR = UNATTENDED_MS
+
+
+@pytest.mark.parametrize(
+    ("version", "oldest", "taken", "expected"),
+    [
+        (None, 3, {}, "no worker takes compactions: 2 wait, the oldest for 3 h; set compactor_worker_threads=1, or run"),
+        (None, 72, {SPARK: 2}, "no worker takes compactions: 2 wait, the oldest for 3 d;"),
+        (None, 1, {}, ""),
+        (None, 3, {SERVERS_OWN: 1}, ""),
+        (None, 3, {None: 1}, ""),
+        (
+            SERVERS_OWN,
+            3,
+            {SERVERS_OWN: 0},
+            "no worker on Spark takes the compactions that metastore-arrow put back: 2 wait,",
+        ),
+        (SERVERS_OWN, 3, {SERVERS_OWN: 0, SPARK: 1}, ""),
+    ],
+)
+def test_what_no_worker_takes(version: str | None, oldest: int, taken: dict[str | None, int], expected: str) -> None:
+    """Hours before now."""
+    now = 1000 * HOUR
+    found = unattended([Waiting(version, 2, now - oldest * HOUR)], {each: now - ago * HOUR for each, ago in taken.items()}, now)
+    assert len(found) == bool(expected)
+    assert expected in "".join(found)

@@ -26,6 +26,7 @@ from metastore.rules.transactions.compactions import (
 from metastore.service.call.context import Call, Metastore
 from metastore.service.compaction import compaction_workers, compactions
 from metastore.service.compaction.compaction_history import housekeep
+from metastore.service.transactions import compactors
 from tests.support.catalog import MetastoreMaker
 
 DATABASES = (f"d{number}" for number in count())
@@ -124,7 +125,7 @@ class Queue(RuleBasedStateMachine):
     @rule(numbers=st.lists(st.integers(0, 9), max_size=3))
     def abort(self, numbers: list[int]) -> None:
         keys = [self.pick(number) for number in numbers]
-        told = compactions.abort(self.call, keys)
+        told = compactors.abort_compactions(self.call, keys)
         for key in set(keys):
             entry = self.model.get(key)
             fits = entry is not None and entry.state in FOLLOWS[ABORTED]

@@ -25,6 +25,7 @@ from metastore.service.catalog.statistics.write_statistics import set_statistics
 from metastore.service.compaction import compaction_workers as workers
 from metastore.service.compaction import compactions
 from metastore.service.compaction.compaction_history import housekeep
+from metastore.service.transactions import compactors
 from metastore.store.compaction import compactions as store
 from tests.service.compaction.test_initiator import acid_table
 from tests.support import acid_steps as acid
@@ -113,7 +114,7 @@ def test_racing_requests_for_one_object_queue_it_once(call: Call, make_metastore
 
 def test_what_never_started_stays_in_the_history_until_it_is_old(call: Call, make_metastore: MetastoreMaker) -> None:
     aborted = ask(call).id
-    compactions.abort(call, [aborted])
+    compactors.abort_compactions(call, [aborted])
     done = ask(call).id
     workers.mark_compacted(call, take(call))
     workers.mark_cleaned(call, CompactionInfoStruct(id=done))
@@ -129,14 +130,14 @@ def test_waiting_entries_can_be_aborted(call: Call) -> None:
     waiting, other = ask(call).id, ask(call, "u").id
     working = take(call).id
     assert working == waiting
-    told = compactions.abort(call, [waiting, other, 999])
+    told = compactors.abort_compactions(call, [waiting, other, 999])
     assert {key: (each.status, each.message) for key, each in told.items()} == {
         waiting: ("Error", "Error while aborting compaction as compaction is in state-working"),
         other: ("Success", "Successfully aborted compaction"),
         999: ("Error", "No Such Compaction Id Available"),
     }
     assert states(call) == {waiting: "working", other: "aborted"}
-    assert compactions.abort(call, []) == {}
+    assert compactors.abort_compactions(call, []) == {}
     assert ask(call, "u").accepted
 
 
@@ -294,7 +295,7 @@ def test_statements_of_the_queue(call: Call, counts: StatementCounts) -> None:
     counts("mark_compacted", lambda: workers.mark_compacted(call, info))
     info.highestWriteId = 3
     counts("mark_cleaned", lambda: workers.mark_cleaned(call, info))
-    counts("abort", lambda: compactions.abort(call, [1, 2, 3]))
+    counts("abort", lambda: compactors.abort_compactions(call, [1, 2, 3]))
     counts("latest", lambda: compactions.latest_committed(call, GetLatestCommittedCompactionInfoRequest(dbname="db", tablename="t")))
 
 
