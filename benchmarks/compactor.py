@@ -3,8 +3,8 @@
     python benchmarks/compactor.py [--rows 1500000]
 
 Starts a server on SQLite with one compaction process, and a Spark session of one core. Both compact the same: ten deltas of one bucket and
-three delete deltas with a tenth of the rows. Each time is the best of three, from when a worker takes the entry until it is compacted. Memory
-is the most that was resident: of the process, and of the JVM with Spark's Python workers.
+three delete deltas with a tenth of the rows. Each time is the best of three, from when a worker takes the entry until it is compacted. The
+memory is the most that was resident: of the process, and of the JVM with Spark's Python workers.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
+from metastore.acid.compaction.compacting import Cancelled, PutBack
+from metastore.acid.compaction.watch import Watch
 from metastore.acid.transactions import Transaction
 from metastore.client import Client, connect
 from metastore.idl import (
     AbortCompactionRequest,
+    AbortTxnRequest,
     CompactionInfoStruct,
     CompactionRequest,
     CompactionType,
@@ -356,3 +360,30 @@ def test_work_that_takes_too_much_memory_waits_for_spark(tmp_path: Path) -> None
         assert directories(table) == ["delta_0000001_0000001", "delta_0000002_0000002"]
         assert not cluster.opened()
         assert foreign(cluster) is not None
+
+
+def test_work_is_given_up_when_its_memory_is_used_up_or_its_transaction_aborted(cluster: Cluster) -> None:
+    cluster.make("t")
+    cluster.client.compact2(CompactionRequest(dbname="default", tablename="t", type=CompactionType.MAJOR, poolName="watched"))
+    entry = cluster.client.find_next_compact2(FindNextCompactRequest("w", SERVERS_OWN, "watched")).ci
+    connected = partial(connect, cluster.server.uri)
+    for memory, abort, reason in ((1, False, PutBack), (1 << 40, True, Cancelled)):
+        with Transaction.begin(connected, compaction=True) as txn:
+            watch = Watch(connected, entry, txn, memory, lambda: False)
+            watch.expect(7)
+            watch.start()
+            if abort:
+                watch.passed(3)
+                cluster.wait(entry.id, lambda found: found.hadoopJobId == "3 of 7 rows")
+                cluster.client.abort_txn(AbortTxnRequest(txnid=txn.id))
+            until(partial(given_up, watch), lambda found: found is reason)  # type: ignore[arg-type, return-value]
+            watch.stop()
+            txn.abort()
+
+
+def given_up(watch: Watch) -> type[Exception] | None:
+    try:
+        watch.check()
+    except Exception as error:  # noqa: BLE001  # its kind is asked for
+        return type(error)
+    return None

@@ -282,7 +282,10 @@ class Supervisor:
         return statuses
 
     def _reap_helpers(self) -> None:
-        """Collect the processes beside the server that ended, and plan their successors; they begin at once, and know how long to wait."""
+        """Collect the processes beside the server that ended, and plan their successors.
+
+        One that was killed is followed at once, to give back what it was at; its successor knows for how long to take no work then.
+        """
         for pid, started in list(self._helpers.items()):
             ended, raw = os.waitpid(pid, os.WNOHANG)
             if not ended:
@@ -291,7 +294,7 @@ class Supervisor:
             status = os.waitstatus_to_exitcode(raw)
             self._helper_deaths = self._helper_deaths + 1 if status and time.monotonic() - started < _SHORT_LIFE else 0
             delay = min(_LONGEST_DELAY, 0.1 * 2**self._helper_deaths) if self._helper_deaths > 1 else 0.0
-            self._due_helpers.append((0.0, Death(pid, status, delay)))
+            self._due_helpers.append((time.monotonic() + delay if status > 0 else 0.0, Death(pid, status, delay)))
             if status and not self._stop_signals:
                 self._log.error("a process beside the server died, replaced", pid=pid, status=status)
 
