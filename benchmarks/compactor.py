@@ -4,8 +4,8 @@
 
 Starts a server on SQLite with one compaction process, and a Spark session of one core. Both compact the same: ten deltas of one bucket and
 three delete deltas with a tenth of the rows. Each time is the best, from when a worker takes the entry until it is compacted. CPU seconds
-and memory, the most that was resident, are those of the process, and of the JVM with Spark's Python workers. The process gives way to others:
-on a machine that does more than this, compare the CPU seconds.
+and memory, the most that was resident, are those of the process, and of the JVM with Spark's Python workers. The process gives way to
+others: on a machine that does more than this, compare the CPU seconds.
 """
 
 from __future__ import annotations

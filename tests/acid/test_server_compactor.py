@@ -211,10 +211,18 @@ class Held:
         return int(entry.workerid.split("-")[-2])
 
     def let_go(self) -> None:
-        """Let the process that is held, and those that follow, read on."""
-        self._pipe.rename(self._pipe.with_name(".pipe"))
-        with self._pipe.with_name(".pipe").open("wb") as stream:
-            stream.write(self._length.to_bytes(8, "big"))
+        """Let the process that is held, or soon will be, and those that follow, read on."""
+        stream: int = until(self._opened, lambda found: found >= 0)
+        self._pipe.unlink()
+        os.write(stream, self._length.to_bytes(8, "big"))
+        os.close(stream)
+
+    def _opened(self) -> int:
+        """Open the pipe to write; -1 where no process reads."""
+        try:
+            return os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            return -1
 
     def remove_pipe(self) -> None:
         self._pipe.unlink()
