@@ -40,8 +40,8 @@ class Files(Protocol):
     def list(self, path: str) -> list[Status]:
         """Return what lies in a directory; nothing when it is not there."""
 
-    def read(self, path: str, start: int = 0) -> bytes:
-        """Return the content of a small file, or what follows its first `start` bytes."""
+    def read(self, path: str) -> bytes:
+        """Return the content of a small file."""
 
     def read_end(self, path: str, size: int) -> bytes:
         """Return the last `size` bytes of a file, or all of it."""
@@ -96,11 +96,11 @@ class FsspecFiles:
             if name != own
         ]
 
-    def read(self, path: str, start: int = 0) -> bytes:
-        """Return the content of a small file, or what follows its first `start` bytes. FileError."""
+    def read(self, path: str) -> bytes:
+        """Return the content of a small file. FileError."""
         with _refused(path, "read"):
             system, inner = open_path(path)
-            return bytes(system.cat_file(inner, start=start or None))
+            return bytes(system.cat_file(inner))
 
     def read_end(self, path: str, size: int) -> bytes:
         """Return the last `size` bytes of a file, or all of it. FileError."""

@@ -31,7 +31,6 @@ def test_each_method(root: str) -> None:
     FILES.make(f"{root}/a/b")
     FILES.write(f"{root}/a/f", b"0123456789")
     assert FILES.read(f"{root}/a/f") == b"0123456789"
-    assert FILES.read(f"{root}/a/f", 7) == b"789"
     assert FILES.read_end(f"{root}/a/f", 3) == b"789"
     assert FILES.read_end(f"{root}/a/f", 300) == b"0123456789"
     assert sorted(FILES.list(f"{root}/a")) == [Status(f"{root}/a/b", True, 0), Status(f"{root}/a/f", False, 10)]

@@ -17,9 +17,10 @@ from functools import partial
 
 import pytest
 
+from metastore.acid.compaction.worker import CompactionOutcome
 from metastore.client import connect
 from metastore.idl import ShowCompactRequest
-from metastore.spark.compaction.compactor import CompactionOutcome, Compactor
+from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.transaction.spark_transaction import CanNotChange
 from tests.spark import driver
 from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some, until

@@ -27,7 +27,7 @@ LOOK = 1.0
 ENTRIES = 100
 """Entries after which a process ends, and another follows: what Arrow holds of memory goes back to the system."""
 LOWER = 10
-"""By how much its work gives way to the server's, as `nice` counts."""
+"""The niceness that the process adds to its own: its work gives way to the server's."""
 
 
 def run(
