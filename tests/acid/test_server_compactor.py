@@ -20,7 +20,8 @@ import pytest
 from pyarrow import orc
 
 from metastore.acid.compaction.compacting import Cancelled, PutBack
-from metastore.acid.compaction.watch import Watch, resident
+from metastore.acid.compaction.memory import resident
+from metastore.acid.compaction.watch import Watch
 from metastore.acid.transactions import Transaction
 from metastore.client import Client, connect
 from metastore.idl import (

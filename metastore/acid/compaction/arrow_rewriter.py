@@ -6,8 +6,8 @@ What Arrow can not copy faithfully, or not within the memory of the process, is 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyorc
@@ -55,12 +55,14 @@ class ArrowRewriter:
     def write_buckets(self, job: CompactionJob, selected: Selected, part: str) -> Written:
         """Write the events of each bucket, one after the other."""
         is_deletes = part == DELETES
+        write = rewrite_deletes if is_deletes else _rewritten
         out: Written = []
-        for bucket in selected.by_bucket(misplaced(self.files, selected, named_in)):
-            files = [*bucket.inserts, *((original.path, None) for original in bucket.originals)]
-            form = self._form(job, part, files, gone=bucket.deletes, is_deletes=is_deletes)
-            write = rewrite_deletes if is_deletes else _rewritten
-            out.append((_copied(partial(write, form, bucket, str(bucket.number))), bucket.number))
+        with _left_to_spark():
+            for bucket in selected.by_bucket(misplaced(self.files, selected, named_in)):
+                files = [*bucket.inserts, *((original.path, None) for original in bucket.originals)]
+                form = self._form(job, part, files, gone=bucket.deletes, is_deletes=is_deletes)
+                out.append((write(form, bucket, str(bucket.number)), bucket.number))
+                pa.default_memory_pool().release_unused()
         return out
 
     def write_rows(self, job: CompactionJob, selected: Selected) -> Written:
@@ -74,9 +76,11 @@ class ArrowRewriter:
             number = of_original(path.rpartition("/")[2]) if table.buckets else place % (selected.bytes // ROWS_OF_A_FILE + 1)
             groups.setdefault(number, []).append(path)
         out: Written = []
-        for number, found in groups.items():
-            form = self._form(job, "rows", [(path, None) for path in found])
-            out.append((_copied(partial(rewrite_plain, form, found, str(number))), number))
+        with _left_to_spark():
+            for number, found in groups.items():
+                form = self._form(job, "rows", [(path, None) for path in found])
+                out.append((rewrite_plain(form, found, str(number)), number))
+                pa.default_memory_pool().release_unused()
         return out
 
     def _form(
@@ -106,18 +110,17 @@ class ArrowRewriter:
         return Form(columns, options, job.snapshot.write_ids, tuple(sorted(zones)) or ("UTC",), folder, self._watch.passed)
 
 
-def _copied(write: Callable[[], str]) -> str:
-    """Write a file, and return its path. PutBack for what Python can not copy; FileError, OSError, what `watch` raises."""
+@contextmanager
+def _left_to_spark() -> Iterator[None]:
+    """Raise PutBack for what Python can not copy. FileError, OSError and what `watch` raises stay what they are."""
     try:
-        return write()
+        yield
     except (PutBack, Stopped, Cancelled, FileError, OSError):
         raise
     except CanNotCopy as error:
         raise PutBack(str(error)) from error
     except Exception as error:  # whatever Python can not do Spark may be able to
         raise PutBack(f"{type(error).__name__}: {error}") from error
-    finally:
-        pa.default_memory_pool().release_unused()
 
 
 def _rewritten(form: Form, bucket: Bucket, name: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metastore import log
+from metastore.acid.compaction.memory import resident
 from metastore.acid.files import set_options
 from metastore.acid.transactions import Agent, Connect, Transaction
 from metastore.idl import CompactionInfoStruct, ShowCompactRequest
@@ -24,8 +25,13 @@ if TYPE_CHECKING:
 
 LOOK = 1.0
 """Seconds between looks into an empty queue."""
+PAUSE = 5.0
+"""Seconds to wait after an error, such as that of a database that does not answer."""
 ENTRIES = 100
-"""Entries after which a process ends, and another follows: what Arrow holds of memory goes back to the system."""
+"""Entries after which a process ends, and another follows: what Arrow holds of memory goes back to the system.
+
+So does one that holds half of what it may have, after its first entry.
+"""
 LOWER = 10
 """The niceness that the process adds to its own: its work gives way to the server's."""
 
@@ -66,10 +72,11 @@ def run(
             if worker is None and _waits(connected):
                 worker = _worker(connected, name, memory, is_to_end)
             if worker is not None and worker.run_once() is not None:
-                done += 1
+                done = ENTRIES if resident() * 2 > memory else done + 1
                 continue
         except Exception as error:  # noqa: BLE001  # see above
             logger.warning("no compaction could be taken", reason=str(error))
+            wait(PAUSE)
         wait(LOOK)
     return 0
 

@@ -10,10 +10,10 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from metastore import idl, log
 from metastore.acid.compaction.compacting import Cancelled, PutBack, Stopped
+from metastore.acid.compaction.memory import resident
 from metastore.acid.transactions import Connect, Transaction
 from metastore.idl import AbortTxnRequest, CompactionInfoStruct, HeartbeatRequest, TxnType
 from metastore.rules.transactions.compactions import INITIATED
@@ -25,16 +25,6 @@ REPORT = 0.5
 PATIENCE = 5.0
 FAR_TOO_MUCH = 1.25
 """Times the memory that a process may take, beyond which it ends at once."""
-_PAGE = os.sysconf("SC_PAGESIZE")
-_STATM = Path("/proc/self/statm")
-
-
-def resident() -> int:
-    """Return the bytes of memory that this process has; 0 where the system does not say."""
-    try:
-        return int(_STATM.read_text().split()[1]) * _PAGE
-    except OSError:
-        return 0
 
 
 class Watch:

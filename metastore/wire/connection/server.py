@@ -113,7 +113,7 @@ class Supervisor:
             number: signal.signal(number, handler)
             for number, handler in (
                 (signal.SIGTERM, self._on_stop), (signal.SIGINT, self._on_stop), (signal.SIGCHLD, lambda *_: None),
-                (signal.SIGUSR1, lambda *_: print_stacks(tuple(self._workers))), (signal.SIGUSR2, lambda *_: switch_log()),
+                (signal.SIGUSR1, lambda *_: print_stacks((*self._workers, *self._helpers))), (signal.SIGUSR2, lambda *_: switch_log()),
             )
         }  # fmt: skip
         self._inherited = (wake, waker, before)
@@ -191,6 +191,7 @@ class Supervisor:
         assert beside is not None
 
         def work() -> int:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until it has begun
             self._leave_server()
             self._sockets.close()
             os.close(self._alive_read)
