@@ -16,9 +16,11 @@ from metastore.rules.transactions.compactions import (
     FAILED,
     FOLLOWS,
     INITIATED,
+    MOST_DEATHS,
     QUEUED,
     READY,
     REFUSED,
+    SERVERS_OWN,
     STATE_TEXTS,
     SUCCEEDED,
     WORKING,
@@ -33,6 +35,7 @@ DATABASES = (f"d{number}" for number in count())
 OBJECTS = st.tuples(st.sampled_from(["t", "u"]), st.sampled_from([None, "p=1"]))
 POOLS = st.sampled_from([None, "x"])
 WORKERS = st.sampled_from(["w1", "w2"])
+VERSIONS = st.sampled_from([None, "4.0.1", SERVERS_OWN])
 
 
 @dataclass
@@ -43,6 +46,9 @@ class Entry:
     pool: str | None
     state: str = INITIATED
     worker: str | None = None
+    version: str | None = None
+    """Of the worker that has it, or has put it back."""
+    deaths: int = 0
 
 
 class Queue(RuleBasedStateMachine):
@@ -87,14 +93,46 @@ class Queue(RuleBasedStateMachine):
             assert answer.id not in self.model
             self.model[answer.id] = Entry(where, pool)
 
-    @rule(worker=WORKERS, pool=POOLS)
-    def take(self, worker: str, pool: str | None) -> None:
-        found = compaction_workers.find_next(self.call, worker, None, pool)
-        waiting = [key for key, entry in sorted(self.model.items()) if entry.state == INITIATED and entry.pool == pool]
+    @rule(worker=WORKERS, pool=POOLS, version=VERSIONS)
+    def take(self, worker: str, pool: str | None, version: str | None) -> None:
+        found = compaction_workers.find_next(self.call, worker, version, pool)
+        waiting = [
+            key
+            for key, entry in sorted(self.model.items())
+            if entry.state == INITIATED and entry.pool == pool and (entry.version is None or entry.version != version)
+        ]
         assert (None if found is None else found.id) == (waiting[0] if waiting else None)
         if found is not None:
             entry = self.model[found.id]
-            entry.state, entry.worker = WORKING, worker
+            entry.state, entry.worker, entry.version = WORKING, worker, version
+
+    @rule(number=st.integers(0, 9), worker=WORKERS, reason=st.sampled_from([None, "too large"]))
+    def put_back(self, number: int, worker: str, reason: str | None) -> None:
+        key = self.pick(number)
+        entry = self.model.get(key)
+        fits = entry is not None and entry.state == WORKING and entry.worker == worker
+        try:
+            compaction_workers.put_back(self.call, CompactionInfoStruct(id=key, workerId=worker, errorMessage=reason))
+        except MetaError:
+            assert not fits
+        else:
+            assert fits
+            assert entry is not None
+            entry.state, entry.worker = INITIATED, None
+            entry.version = entry.version if reason else None
+
+    @rule(worker=WORKERS)
+    def die(self, worker: str) -> None:
+        found = {each.id for each in compaction_workers.take_from(self.call.metastore, worker, "died") if each.database == self.database}
+        expected = {key for key, entry in self.model.items() if entry.state == WORKING and entry.worker == worker}
+        assert found == expected
+        for key in found:
+            entry = self.model[key]
+            entry.deaths += 1
+            if entry.deaths >= MOST_DEATHS:
+                entry.state = FAILED
+            else:
+                entry.state, entry.worker, entry.version = INITIATED, None, None
 
     @rule(number=st.integers(0, 9), worker=st.sampled_from([None, "w1", "w2"]), state=st.sampled_from([READY, SUCCEEDED, FAILED, REFUSED]))
     def mark(self, number: int, worker: str | None, state: str) -> None:
@@ -120,7 +158,7 @@ class Queue(RuleBasedStateMachine):
             assert entry is not None
             entry.state = state
             if state == READY:
-                entry.worker = None
+                entry.worker, entry.deaths = None, 0
 
     @rule(numbers=st.lists(st.integers(0, 9), max_size=3))
     def abort(self, numbers: list[int]) -> None:
@@ -128,7 +166,7 @@ class Queue(RuleBasedStateMachine):
         told = compactors.abort_compactions(self.call, keys)
         for key in set(keys):
             entry = self.model.get(key)
-            fits = entry is not None and entry.state in FOLLOWS[ABORTED]
+            fits = entry is not None and (entry.state == INITIATED or (entry.state == WORKING and entry.version == SERVERS_OWN))
             assert told[key].status == ("Success" if fits else "Error")
             if fits and entry is not None:
                 entry.state = ABORTED
@@ -140,7 +178,7 @@ class Queue(RuleBasedStateMachine):
             housekeep(self.impatient)
         for entry in self.model.values():
             if entry.state == WORKING:
-                entry.state, entry.worker = INITIATED, None
+                entry.state, entry.worker, entry.version = INITIATED, None, None
 
     @invariant()
     def the_queue_is_the_models(self) -> None:
