@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -45,11 +46,11 @@ def status(pid: int, name: str) -> int:
 
 
 def children(pid: int) -> list[int]:
-    """Return the processes below one."""
-    try:
-        found = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
+    """Return the processes below one, whichever of its threads has started them."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += [int(each) for each in thread.read_text().split()]
     return found + [below for each in found for below in children(each)]
 
 
