@@ -16,7 +16,7 @@ from metastore import idl
 from metastore.client import connect
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
 from metastore.store.core.database import Database
-from metastore.store.schema.model import partitions, server_info
+from metastore.store.schema.model import partitions, server_info, tables
 from metastore.transfer.comparing import compare
 from metastore.transfer.dumps import DumpReader, DumpWriter
 from metastore.transfer.moving import move
@@ -191,7 +191,7 @@ def large(path: Path, number: int, each: int) -> DumpReader:
 
 
 def test_a_killed_restore_goes_on(fresh_database_url: str, tmp_path: Path) -> None:
-    """However often it is killed, the end is the same; a table that was half there is not left so."""
+    """However often it is killed, the end is the same."""
     source = large(tmp_path / "large", 12, 4000)
     database = Database(fresh_database_url, pool_size=2)
     command = [*COMMAND, "restore", str(source.path), "--resume", "--db", fresh_database_url]
@@ -206,6 +206,32 @@ def test_a_killed_restore_goes_on(fresh_database_url: str, tmp_path: Path) -> No
             break
     assert process.returncode == 0, errors
     database.close()
+    back = reader(fresh_database_url)
+    assert compare(source, back, EVERYTHING).differences == []
+    back.close()
+
+
+def test_a_table_that_is_half_there_is_not_left_so(fresh_database_url: str, tmp_path: Path) -> None:
+    """A batch of its partitions is written when the restore breaks off: who goes on removes them and begins the table anew."""
+    source = large(tmp_path / "large", 1, 7000)
+
+    def broken_off() -> Iterator[Record]:
+        for number, record in enumerate(source.records(EVERYTHING)):
+            if number == 6000:
+                raise KeyboardInterrupt
+            yield record
+
+    target, database = writer(fresh_database_url), Database(fresh_database_url, pool_size=2)
+    target.begin()
+    with pytest.raises(KeyboardInterrupt):
+        target.write(broken_off())
+    assert counted(database, partitions) == 5000
+    assert counted(database, tables) == 0
+    database.close()
+    again = writer(fresh_database_url)
+    move(source, again, EVERYTHING, resume=True)
+    again.close()
+    target.close()
     back = reader(fresh_database_url)
     assert compare(source, back, EVERYTHING).differences == []
     back.close()
