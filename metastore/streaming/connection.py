@@ -167,7 +167,7 @@ class StreamingConnection:
             raise NotStreamable(f"{self.full_name} is partitioned by {', '.join(kinds) or 'nothing'}, not by {', '.join(values)}")
         for name, kind in kinds.items():
             if values[name] not in ("", DEFAULT_PARTITION) and read_value(kind, values[name]) is None:
-                raise NotStreamable(f"{self.full_name}: {values[name]!r} is not a {kind}, which the partition column {name} is")
+                raise NotStreamable(f"{self.full_name}: {values[name]!r} is not a value of partition column {name}, type {kind}")
         name = hive_name(list(kinds.items()), [values[key] for key in kinds])
         self._partitions = found(self.client, self.table, [name])
         return self.name_of(name) if name in self._partitions else name

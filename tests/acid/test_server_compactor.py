@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -43,6 +42,7 @@ from tests.streaming.conftest import CAPABILITIES
 from tests.streaming.reading import rows
 from tests.support.acid_tables import definition, stored_table
 from tests.support.servers import Server, serving
+from tests.support.waiting import until
 
 Row = dict[str, Any]
 SETTINGS = ("hive.compactor.initiator.on=false", "hive.compactor.cleaner.run.interval=1s", "compactor_worker_threads=1")
@@ -93,15 +93,6 @@ class Cluster:
 
     def opened(self) -> list[int]:
         return [each.id for each in self.client.get_open_txns_info().open_txns if each.state == TxnState.OPEN]
-
-
-def until(look: Callable[[], Any], is_there: Callable[[Any], bool]) -> Any:
-    """Look until something is there, and return it."""
-    end = time.monotonic() + 60
-    while not is_there(found := look()):
-        assert time.monotonic() < end, found
-        time.sleep(0.02)
-    return found
 
 
 @contextmanager

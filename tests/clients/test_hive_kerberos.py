@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -158,6 +157,5 @@ def test_the_streaming_ingest_logs_in(kdc: Kdc, tmp_path: Path, protection: str,
         with pytest.raises(AssertionError, match="the ingest failed"), stream("sam") as running:
             running.do("begin", "write 4,never,asia", "commit")
         assert sorted(tmp_path.glob("warehouse/**/bucket*")) == files
-        ended = [json.loads(line) for line in server.log.read_text().splitlines()]
-        refused = [(each["user"], each["method"]) for each in ended if each.get("outcome") == "PermissionDenied"]
+        refused = [(each["user"], each["method"]) for each in server.logged(outcome="PermissionDenied")]
         assert refused == [("sam", "allocate_table_write_ids")]

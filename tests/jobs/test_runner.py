@@ -18,14 +18,9 @@ from metastore.store.core import leases
 from metastore.store.core.database import Database
 from tests.support.servers import serving
 from tests.support.statement_counts import counting
+from tests.support.waiting import until
 
 PATIENCE = 60.0
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from metastore.client import connect
 from metastore.idl import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from tests.listeners.hooks import SEEN
 from tests.support.servers import COMMAND, ROOT, environment, serving
+from tests.support.waiting import until
 
 HOOKS = "tests.listeners.hooks"
 KINDS = ("init", "pre_event", "transactional", "post_event", "end_function")
@@ -110,8 +110,8 @@ def test_errors_after_the_fact_are_logged_and_fail_no_call(tmp_path: Path) -> No
             assert client.get_all_tables("default") == ["t"]
             with pytest.raises(idl.AlreadyExistsException):
                 client.create_table(table("t"))
-        lines = [json.loads(line) for line in server.log.read_text().splitlines()]
-    failed = [line for line in lines if line["event"] == "listener failed"]
+        until(lambda: len(server.logged(event="listener failed")) == 5, missing="five failures")
+    failed = server.logged(event="listener failed")
     assert {line["listener"] for line in failed} == {"Failing"}
     assert [line["exception"].splitlines()[-1] for line in failed] == [
         "RuntimeError: post-event listener is broken", "RuntimeError: end-function listener is broken",

@@ -19,7 +19,8 @@ import pytest
 from metastore.cli.transactions import compactor
 from metastore.client import connect
 from metastore.idl import ShowCompactRequest
-from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some, until
+from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 MASTER = "local-cluster[2,1,1024]"
@@ -51,7 +52,7 @@ def executors(victim: Victim) -> list[int]:
 
 def kill_one(victim: Victim) -> None:
     """Kill an executor once there is one; Spark starts another."""
-    until(lambda: bool(executors(victim)), "executors")
+    until(lambda: bool(executors(victim)), missing="executors")
     with suppress(ProcessLookupError):
         os.kill(executors(victim)[0], signal.SIGKILL)
 
@@ -74,7 +75,7 @@ def test_executors_are_killed(cluster: Cluster, keys: str, columns: str) -> None
             what: object = 1 if action == "update" else changes if action == "merge" else some(random_, model)
             known = cluster.directories()
             victim.say(json.dumps([action, what]))
-            until(partial(writes, cluster, known), "a task writes")
+            until(partial(writes, cluster, known), missing="a task writes")
             kill_one(victim)
             assert victim.hear() == "done", (cluster.home / "victim.log").read_text()[-2000:]
             model = changed(model, action, what)
@@ -88,13 +89,13 @@ def test_executors_are_killed(cluster: Cluster, keys: str, columns: str) -> None
     options = ("--master", MASTER, "--conf", "spark.ui.enabled=false", str(compactor.__file__), "--uri", cluster.uri, "--once")
     victim = Victim(submit, *options, cwd=cluster.home, variables=HERE)
     try:
-        until(lambda: cluster.directories() != known or victim.has_ended, "the compactor writes")
+        until(lambda: cluster.directories() != known or victim.has_ended, missing="the compactor writes")
         kill_one(victim)
         assert victim.wait() == 0, (cluster.home / "victim.log").read_text()[-2000:]
     finally:
         victim.kill()
-    until(cluster.kept, "cleaned")
+    until(cluster.kept, missing="cleaned")
     with connect(cluster.uri) as client:
         assert [each.state for each in client.show_compact(ShowCompactRequest()).compacts] == ["succeeded"]
     assert cluster.read() == model
-    until(lambda: len([name for name in cluster.directories() if not keys or name.startswith("k=k0")]) == 1, "one base")
+    until(lambda: len([name for name in cluster.directories() if not keys or name.startswith("k=k0")]) == 1, missing="one base")

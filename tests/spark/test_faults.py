@@ -23,8 +23,9 @@ from metastore.idl import ShowCompactRequest
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.transaction.spark_transaction import CanNotChange
 from tests.spark import driver
-from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some, until
+from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some
 from tests.support.servers import COMMAND, ROOT, free_port
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -58,15 +59,15 @@ def test_a_driver_is_killed(cluster: Cluster, keys: str, columns: str, action: s
             changes = [(key, 9, row[2]) for key, row in model.items() if key % 3 == 0] + some(random_, model)
             what: object = random_.randrange(4) if action == "update" else some(random_, model) if action == "insert" else changes
             victim.say(json.dumps([action, what]))
-            until(partial(_reached, cluster, moment, known), moment)
+            until(partial(_reached, cluster, moment, known), missing=moment)
         finally:
             victim.kill()
         found, after = cluster.read(), changed(model, action, what)
         assert found in (model, after)
         happened, model = found == after, found
-        until(cluster.kept, "the driver's transaction is given up")
+        until(cluster.kept, missing="the driver's transaction is given up")
         if not happened:
-            until(partial(_holds, cluster, known), f"only {known}")
+            until(partial(_holds, cluster, known), missing=f"only {known}")
         assert not cluster.staging()
         assert cluster.read() == model
 
@@ -98,7 +99,7 @@ def test_a_compactor_is_killed_and_another_does_its_work(cluster: Cluster, keys:
     options = ("--uri", cluster.uri, "--master", "local[1]", "--conf", "spark.ui.enabled=false", "--interval", "0.1")
     victim = Victim(*COMMAND, "compactor", *options, cwd=cluster.home)
     try:
-        until(lambda: cluster.directories() != known or victim.has_ended, "the compactor writes")
+        until(lambda: cluster.directories() != known or victim.has_ended, missing="the compactor writes")
         assert not victim.has_ended, (cluster.home / "victim.log").read_text()[-2000:]
     finally:
         victim.kill()
@@ -110,13 +111,13 @@ def test_a_compactor_is_killed_and_another_does_its_work(cluster: Cluster, keys:
         outcomes.extend([] if outcome is None else [outcome])
         return outcome is not None
 
-    until(taken_over, "the work is given to another worker")
+    until(taken_over, missing="the work is given to another worker")
     (outcome,) = outcomes
     assert (outcome.entry.id, outcome.state) == (key, "compacted"), outcome
-    until(cluster.kept, "cleaned")
+    until(cluster.kept, missing="cleaned")
     assert cluster.read() == model
     names = set(outcome.detail.split(", "))
-    until(lambda: {name.rpartition("/")[2] for name in cluster.directories()} == names, f"only {names}")
+    until(lambda: {name.rpartition("/")[2] for name in cluster.directories()} == names, missing=f"only {names}")
     with connect(cluster.uri) as client:
         assert [each.state for each in client.show_compact(ShowCompactRequest()).compacts] == ["succeeded"]
 
@@ -140,16 +141,16 @@ def test_the_server_is_killed(cluster: Cluster, keys: str, columns: str) -> None
         assert found in ((after,) if done else (model, after))
         model = found
     worker = Compactor(cluster.spark, cluster.uri)
-    until(lambda: worker.attempt() is None and cluster.kept(), "all is given up or done")
+    until(lambda: worker.attempt() is None and cluster.kept(), missing="all is given up or done")
     model = _done(cluster, model, "merge", some(random_, model), keys)
-    until(lambda: not cluster.staging(), "no staging folders")
+    until(lambda: not cluster.staging(), missing="no staging folders")
     cluster.table.compact("major", "k=k0" if keys else None)
     outcome = worker.run_once()
     assert outcome is not None
     assert outcome.state in ("compacted", "nothing to do"), outcome
-    until(cluster.kept, "cleaned")
+    until(cluster.kept, missing="cleaned")
     assert cluster.read() == model
-    until(lambda: len([name for name in cluster.directories() if not keys or name.startswith("k=k0")]) == 1, "one base")
+    until(lambda: len([name for name in cluster.directories() if not keys or name.startswith("k=k0")]) == 1, missing="one base")
 
 
 def _do(cluster: Cluster, action: str, what: object, keys: str) -> None:

@@ -196,7 +196,7 @@ def test_a_file_that_has_no_place_ends_the_statement(spark: SparkSession, make_t
 
 def test_a_static_partition_is_a_value_of_its_column(server: Server, make_table: TableMaker) -> None:
     table = make_table("id int", "p int")
-    with pytest.raises(NotStreamable, match="'abc' is not an int"):
+    with pytest.raises(NotStreamable, match="'abc' is not a value of partition column p, type int"):
         StreamingConnection(server.uri, table.name, Rows(), partition={"p": "abc"})
 
 

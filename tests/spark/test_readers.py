@@ -16,6 +16,7 @@ from metastore.spark.session.catalog import WrongColumns
 from metastore.spark.transaction import readers
 from metastore.spark.transaction.spark_transaction import CanNotChange
 from tests.support.acid_tables import TableMaker
+from tests.support.waiting import until
 
 
 def open_transactions(client: Client) -> set[int]:
@@ -27,14 +28,6 @@ def left(client: Client) -> Callable[[], set[int]]:
     """Tell which transactions have been opened since the test began and are open."""
     before = open_transactions(client)
     return lambda: open_transactions(client) - before
-
-
-def until(condition: Callable[[], bool]) -> None:
-    for _ in range(600):
-        if condition():
-            return
-        threading.Event().wait(0.1)
-    pytest.fail("it never came")
 
 
 @pytest.fixture

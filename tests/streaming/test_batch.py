@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -46,6 +44,7 @@ from tests.streaming.conftest import TableMaker, folder
 from tests.streaming.reading import events, rows
 from tests.support.acid_tables import stored_table
 from tests.support.servers import ROOT, Server
+from tests.support.waiting import until
 
 Connect = Callable[..., StreamingConnection]
 
@@ -58,13 +57,6 @@ def stream(server: Server, request: pytest.FixtureRequest) -> Connect:
         return connection
 
     return make
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "it never came"
-        threading.Event().wait(0.05)
 
 
 def ids(client: Client, table: Table, partition: str = "") -> list[int]:
@@ -373,6 +365,7 @@ def test_what_can_not_be_streamed_into(server: Server, make_table: TableMaker, s
 WRITER = """
 import sys, time
 from metastore.streaming import StreamingConnection
+from tests.support.waiting import until
 batch = StreamingConnection(sys.argv[1], sys.argv[2]).batch(5)
 for number in range(2):
     with batch.transaction():

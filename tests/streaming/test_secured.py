@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from tests.support.acid_tables import definition, stored_table
 from tests.support.kdc import Kdc
 from tests.support.secured import Secured, grant
 from tests.support.servers import Server
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -42,8 +42,7 @@ def test_a_stream_outlives_the_time_out_by_its_heartbeats(
         batch.begin_next()
         batch.write([{"id": 1}])
         beats = server.log.read_text().count('"method":"heartbeat')
-        while server.log.read_text().count('"method":"heartbeat') < beats + 4:
-            time.sleep(0.1)
+        until(lambda: server.log.read_text().count('"method":"heartbeat') >= beats + 4, missing="four heartbeats")
         batch.commit()
     assert rows(client, table) == [{"id": 1}]
     monkeypatch.setenv("METASTORE_CLIENT_TOKEN", "AAAA")

@@ -7,8 +7,7 @@ import random
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -35,13 +34,6 @@ LAYOUTS = [("", "id int, v int, k string"), ("k string", "id int, v int")]
 """Partition keys and the other columns of the table."""
 Row = tuple[int, int, str]
 Model = dict[int, Row]
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Wait until a condition holds."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"it never came: {what}"
 
 
 class Cluster:

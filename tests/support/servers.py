@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import socket
@@ -12,6 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from tests.support.waiting import until
 
 READY = "ready on "
 COMMAND = (sys.executable, "-c", "from metastore.cli import main; main()")
@@ -34,6 +38,14 @@ class Server:
     process: subprocess.Popen[str]
     uri: str
     log: Path
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return the log's lines; a stack or a half-written line among them is passed over."""
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
+
+    def logged(self, **values: Any) -> list[dict[str, Any]]:
+        """Return the lines that have these values, once there is one: a call is logged after its reply is sent."""
+        return until(lambda: [line for line in self.lines() if values.items() <= line.items()], missing=f"a line with {values}")
 
 
 def environment(home: Path, changes: Mapping[str, str] | None = None) -> dict[str, str]:

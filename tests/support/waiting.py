@@ -1,4 +1,4 @@
-"""Something that is done while a transaction of the database is open, and waits for it."""
+"""Waits: until something has happened, and for an open transaction of the database."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from metastore.service.call.context import Call
 from metastore.store.core.database import Session
 
 T = TypeVar("T")
+PATIENCE = 60.0
+"""Seconds after which nothing is waited for any more: a machine may be busy."""
 WAITING = {
     "postgresql": "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))",
     "mysql": "SELECT count(*) FROM information_schema.innodb_trx"
@@ -19,6 +21,18 @@ WAITING = {
     " WHERE trx_mysql_thread_id = connection_id()",
 }
 """How many wait for the transaction that asks; MariaDB reads the first comment, MySQL the second."""
+
+
+def until(look: Callable[[], T], is_there: Callable[[T], object] = bool, *, missing: str = "", seconds: float = PATIENCE) -> T:
+    """Look until something is there, and return it; fail after some seconds, naming what is `missing` or was found last.
+
+    A server counts and logs a call after its reply is sent: a test that reads log or metrics after a call waits so.
+    """
+    end = time.monotonic() + seconds
+    while not is_there(found := look()):
+        assert time.monotonic() < end, f"it did not happen: {missing or found}"
+        time.sleep(0.01)
+    return found
 
 
 def waited_for(session: Session) -> bool:

@@ -10,7 +10,8 @@ from metastore import idl
 from metastore.client import Client, connect
 from metastore.work import PARTS
 from tests.support.servers import serving
-from tests.telemetry.test_telemetry import EVERY_CALL, STORAGE, asked, eventually
+from tests.support.waiting import until
+from tests.telemetry.test_telemetry import EVERY_CALL, STORAGE, asked
 from tests.wire.http.test_pages import get
 
 KEYS = [idl.FieldSchema("k", "string", None)]
@@ -53,7 +54,7 @@ def test_the_parts_of_each_call_add_up_to_its_time(database_url: str, tmp_path: 
             assert calls[method]["files_seconds"] > 0, method
         assert calls["get_table"]["files_seconds"] == 0
         assert calls["add_partitions"]["lock_seconds"] > 0
-        text = eventually(lambda: text if "drop_database" in (text := get(server.uri, "/metrics")[1]) else "")
+        text = until(lambda: text if "drop_database" in (text := get(server.uri, "/metrics")[1]) else "")
         for method in calls:
             whole = total(text, "metastore_call_seconds_sum", method)
             assert total(text, "metastore_call_part_seconds_sum", method) == pytest.approx(whole), method

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -18,14 +17,13 @@ from metastore.client import connect
 from metastore.methods.interface.errors import reason
 from tests.support.replicas import alone
 from tests.support.servers import Server, serving
-from tests.telemetry.test_telemetry import eventually
+from tests.support.waiting import until
 from tests.wire.http.test_pages import get, sample
 
 
 def events(server: Server, event: str) -> list[dict[str, Any]]:
-    """Return the lines of the log of one kind; what is not a line of ours, such as stacks, is passed over."""
-    lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
-    return [line for line in lines if line["event"] == event]
+    """Return the lines of the log of one kind that are there now."""
+    return [line for line in server.lines() if line["event"] == event]
 
 
 def workers(server: Server) -> set[int]:
@@ -55,7 +53,7 @@ def call_some(server: Server) -> None:
 def test_the_setting_says_which_calls_are_logged(options: tuple[str, ...], logged: list[str], tmp_path: Path) -> None:
     with serving("--workers", "1", *options, home=tmp_path) as server:
         call_some(server)
-        eventually(lambda: len(events(server, "call")) >= len(logged))
+        until(lambda: len(events(server, "call")) >= len(logged))
         assert [line["method"] for line in events(server, "call")] == logged
         lacking, there = events(server, "call")[-2:]
         assert (lacking["outcome"], "nowhere" in lacking["reason"]) == ("NoSuchObject", True)
@@ -82,15 +80,15 @@ def test_a_signal_switches_to_everything_and_back_in_all_workers(tmp_path: Path)
 
     def switch(said: str) -> None:
         server.process.send_signal(signal.SIGUSR2)
-        eventually(lambda: events(server, said))
+        until(lambda: events(server, said))
 
     with serving("--workers", "2", "--set", "log_level=warning", home=tmp_path) as server:
         read("get_databases", "*")
         assert events(server, "call") == [], "reads are quiet before"
         switch("everything is logged until the next SIGUSR2")
         read("get_all_databases")
-        eventually(lambda: logged("get_all_databases") == 12)
-        assert eventually(lambda: events(server, "client left"))[0]["level"] == "debug"
+        until(lambda: logged("get_all_databases") == 12)
+        assert until(lambda: events(server, "client left"))[0]["level"] == "debug"
         for pid in workers(server):
             os.kill(pid, signal.SIGUSR2)  # as a signal to a whole group does: it is the supervisor's
         switch("the settings log_level and log_calls hold again")
@@ -119,7 +117,7 @@ def test_a_signal_prints_the_stacks_of_all_processes_and_ends_none(tmp_path: Pat
         try:
             for times in range(1, 21):
                 server.process.send_signal(signal.SIGUSR1)
-                eventually(lambda: all(printed(server, pid) >= times for pid in (server.process.pid, *before)))  # noqa: B023
+                until(lambda: all(printed(server, pid) >= times for pid in (server.process.pid, *before)))  # noqa: B023
         finally:
             done.set()
         assert min(each.result(60) for each in calling) > 0
@@ -128,7 +126,7 @@ def test_a_signal_prints_the_stacks_of_all_processes_and_ends_none(tmp_path: Pat
         (victim, *_) = before
         known = printed(server, victim)
         os.kill(victim, signal.SIGUSR1)
-        eventually(lambda: printed(server, victim) > known)
+        until(lambda: printed(server, victim) > known)
         assert workers(server) == before
         assert server.process.poll() is None
 
@@ -145,7 +143,7 @@ def test_each_worker_says_once_that_the_database_is_lost_and_once_that_it_is_bac
             assert get(server.uri, "/readyz")[0] == 200
             assert events(server, "database lost") == []
             database.kill("primary")
-            lost = eventually(lambda: each_worker(server, "database lost"))
+            lost = until(lambda: each_worker(server, "database lost"))
             for line in lost:
                 assert line["level"] == "error"
                 assert database.address("primary").rpartition(":")[2].partition("/")[0] in line["reason"], "it names the port"
@@ -157,7 +155,7 @@ def test_each_worker_says_once_that_the_database_is_lost_and_once_that_it_is_bac
             assert "refused" in events(server, "not ready")[0]["reason"]
             assert events(server, "database is back") == []
             database.start_again("primary")
-            for line in eventually(lambda: each_worker(server, "database is back")):
+            for line in until(lambda: each_worker(server, "database is back")):
                 assert line["seconds"] > 0
             with connect(server.uri, timeout=30) as client:
                 client.create_database(idl.Database("d"))

@@ -15,7 +15,7 @@ from metastore.telemetry.hive_metrics import percentile
 from metastore.wire.codec import IMPLEMENTATION, PURE
 from tests.support.servers import serving
 from tests.support.stub_server import Start, Stub
-from tests.telemetry.test_telemetry import eventually
+from tests.support.waiting import until
 from tests.wire.http.test_pages import PROMTOOL, get, sample
 
 STORAGE = idl.StorageDescriptor(cols=[idl.FieldSchema("a", "int", "")], serdeInfo=idl.SerDeInfo(parameters={}), parameters={})
@@ -37,7 +37,7 @@ def test_the_database_is_measured_in_all_workers(database_url: str, tmp_path: Pa
             found = get(server.uri, "/metrics")[1]
             return found if sample(found, 'metastore_statements_total{kind="insert"}') >= 8 else ""
 
-        text = eventually(told)
+        text = until(told)
         assert sample(text, "metastore_workers") == 2
         assert sample(text, "metastore_pool_size") == 6
         assert 0 <= sample(text, "metastore_pool_in_use") <= 6
@@ -56,7 +56,7 @@ def test_the_database_is_measured_in_all_workers(database_url: str, tmp_path: Pa
         before = sample(text, 'metastore_statements_total{kind="insert"}')
         with connect(server.uri, timeout=20) as client:
             client.create_database(idl.Database("d"))
-        eventually(lambda: sample(get(server.uri, "/metrics")[1], 'metastore_statements_total{kind="insert"}') > before)
+        until(lambda: sample(get(server.uri, "/metrics")[1], 'metastore_statements_total{kind="insert"}') > before)
 
 
 def test_what_a_dead_worker_measured_stays_and_its_levels_go() -> None:
@@ -94,7 +94,7 @@ def test_calls_that_run_are_told(start: Start, stub: Stub) -> None:
         assert running.calls == 0
         stub.release.set()
         waiting.join()
-        (done,) = eventually(lambda: [each for each in server._worker._telemetry.connected_clients() if each.calls])
+        (done,) = until(lambda: [each for each in server._worker._telemetry.connected_clients() if each.calls])
         assert (done.running, done.running_seconds, done.last_method) == ("", 0.0, "get_all_databases")
 
 
@@ -113,7 +113,7 @@ def test_hives_names(database_url: str, tmp_path: Path) -> None:
             found = get(server.uri, "/metrics")[1]
             return found if "api_get_all_databases_total 4.0" in found else ""
 
-        text = eventually(told)
+        text = until(told)
         assert 0 < sample(text, "api_get_all_databases_75thpercentile") <= sample(text, "api_get_all_databases_99thpercentile") < 30_000
         assert sample(text, "api_get_all_databases_mean") > 0
         assert sample(text, "total_api_calls_total") == 9
@@ -121,7 +121,7 @@ def test_hives_names(database_url: str, tmp_path: Path) -> None:
         assert sample(text, "create_total_count_dbs_total") == 1
         assert sample(text, "create_total_count_tables_total") == 1
         assert sample(text, "delete_total_count_tables_total") == 0
-        text = eventually(lambda: found if "create_total_count_partitions_total 3.0" in (found := get(server.uri, "/metrics")[1]) else "")
+        text = until(lambda: found if "create_total_count_partitions_total 3.0" in (found := get(server.uri, "/metrics")[1]) else "")
         assert sample(text, "delete_total_count_partitions_total") == 1
         assert sample(text, "total_count_tables") == sample(text, "init_total_count_tables") == 1
         assert sample(text, "num_open_transactions") == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from metastore.telemetry.telemetry import Telemetry
 from metastore.work import PARTS
 from tests.support.servers import Server, serving
 from tests.support.stub_server import Start, Stub
+from tests.support.waiting import until
 from tests.wire.http.test_pages import get
 
 STORAGE = idl.StorageDescriptor(cols=[idl.FieldSchema("a", "int", "")], serdeInfo=idl.SerDeInfo(parameters={}), parameters={})
@@ -37,15 +37,6 @@ def asked(server: Server, path: str) -> list[dict[str, Any]]:
     assert status == 200, text
     (found,) = json.loads(text).values()
     return list(found)
-
-
-def eventually(look: Callable[[], Any]) -> Any:
-    """Return what is found once something is: a call is noted after its reply is sent."""
-    until = time.monotonic() + 20
-    while not (found := look()):
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    return found
 
 
 def test_slow_calls_of_all_workers_are_told(database_url: str, tmp_path: Path) -> None:
@@ -71,7 +62,7 @@ def test_slow_calls_of_all_workers_are_told(database_url: str, tmp_path: Path) -
             assert len(client.get_databases("d*")) == 13
             (listed,) = [each for each in asked(server, "/api/v1/slow-calls") if each["method"] == "get_databases"]
             assert listed["elements"] == 13
-        lines = [json.loads(line) for line in server.log.read_text().splitlines() if '"slow call"' in line]
+        lines = server.logged(event="slow call")
         assert {line["level"] for line in lines} == {"warning"}
         assert {line["object"] for line in lines} >= {f"d{number}" for number in range(12)}
 
@@ -208,7 +199,7 @@ def test_clients_of_all_workers_are_told(tmp_path: Path) -> None:
             told = [each for each in asked(server, "/api/v1/clients") if each["calls"] == 2]
             return told if len(told) == 9 else []
 
-        found = eventually(all_told)
+        found = until(all_told)
         assert sorted(each["user"] for each in found) == sorted(f"u{number}" for number in range(9))
         assert len({each["worker"] for each in found}) > 1
         for each in found:
@@ -218,7 +209,7 @@ def test_clients_of_all_workers_are_told(tmp_path: Path) -> None:
             assert each["address"].startswith("127.0.0.1:")
         for client in open_clients:
             client.close()
-        eventually(lambda: not [each for each in asked(server, "/api/v1/clients") if each["transport"] == "plain"])
+        until(lambda: not [each for each in asked(server, "/api/v1/clients") if each["transport"] == "plain"])
         assert [each["transport"] for each in asked(server, "/api/v1/clients")][-1:] == ["http"], "who asks is a client too"
 
 

@@ -59,7 +59,6 @@ def test_a_call_and_its_sql_are_one_trace(database_url: str, tmp_path: Path) -> 
         with pytest.raises(idl.NoSuchObjectException):
             client.get_table("default", "missing")
         client.close()
-    log = [json.loads(line) for line in server.log.read_text().splitlines()]
     calls = {span.name: span for span in collector.spans if span.kind == SERVER}
     assert all(resource["service.name"] == "metastore" for resource in collector.resources)
     made = calls["ThriftHiveMetastore/create_table"]
@@ -86,7 +85,7 @@ def test_a_call_and_its_sql_are_one_trace(database_url: str, tmp_path: Path) -> 
     failed = calls["ThriftHiveMetastore/get_table"]
     assert attributes(failed)["error.type"] == "NoSuchObject"
     assert failed.status.code == ERROR
-    (line,) = [line for line in log if line.get("method") == "create_table"]
+    (line,) = server.logged(method="create_table")
     assert line["trace"] == made.trace_id.hex()
 
 
@@ -98,8 +97,7 @@ def test_a_call_over_http_belongs_to_the_callers_trace(tmp_path: Path) -> None:
     (span,) = [span for span in collector.spans if span.kind == SERVER]
     assert span.name == "ThriftHiveMetastore/get_all_databases", "the others are in no trace that is told"
     assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE, PARENT)
-    lines = [json.loads(line) for line in server.log.read_text().splitlines()]
-    assert {line["method"]: line.get("trace") for line in lines if line["event"] == "call"} == {
+    assert {line["method"]: line.get("trace") for line in server.logged(event="call")} == {
         "get_all_databases": TRACE,
         "get_database": None,
         "get_databases": None,
@@ -121,8 +119,7 @@ def test_what_the_console_asks_is_told_as_calls_are(database_url: str, tmp_path:
     told = {span.name: span for span in collector.spans if span.kind == SERVER and span.trace_id.hex() == TRACE}
     aborted = told["ThriftHiveMetastore/abort_txn"]
     assert [span for span in collector.spans if span.parent_span_id == aborted.span_id and span.kind == CLIENT], "its SQL lies below it"
-    lines = [json.loads(line) for line in server.log.read_text().splitlines()]
-    assert [line["trace"] for line in lines if line.get("method") == "abort_txn"] == [TRACE]
+    assert [line["trace"] for line in server.logged(method="abort_txn")] == [TRACE]
     assert "error.type" not in attributes(aborted)
     assert "ThriftHiveMetastore/show_databases_page" in told
     assert [attributes(span).get("error.type") for span in told.values() if span.status.code == ERROR] == ["NoSuchObject"]
@@ -147,8 +144,7 @@ def test_a_collector_that_is_not_there_fails_no_call(tmp_path: Path) -> None:
                 assert client.get_all_databases() == ["default"]
         server.process.terminate()
         assert server.process.wait(60) == 0
-        lines = [json.loads(line) for line in server.log.read_text().splitlines()]
-    assert any(line.get("part") == "metastore.traces" for line in lines)
+        assert server.logged(part="metastore.traces")
 
 
 def test_an_endpoint_that_is_no_url_is_refused(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from metastore.service.call.context import Metastore
 from metastore.store.schema.model import tables
 from tests.service.authorization.callers import GROUP, ROLE, USER, As, Caller, bag, refusal, table
 from tests.support.catalog import MetastoreMaker
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.on_one_database
 
@@ -353,10 +353,7 @@ def test_what_another_server_granted_shows_within_a_second(root: Caller, as_user
     other = Caller(make_metastore(authorization="grants"), "bob")
     assert other.get_all_tables("shop") == []
     root.grant_privileges(bag("SELECT", "bob", dbName="shop"))
-    until = time.monotonic() + 30
-    while other.get_all_tables("shop") == [] and time.monotonic() < until:
-        time.sleep(0.05)
-    assert other.get_all_tables("shop") == ["orders", "prices"]
+    assert until(lambda: other.get_all_tables("shop")) == ["orders", "prices"]
 
 
 def test_a_table_is_read_without_a_further_statement(root: Caller, as_user: As, server: Metastore) -> None:

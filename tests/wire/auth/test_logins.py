@@ -154,10 +154,8 @@ def test_set_ugi_of_somebody_else_is_refused_but_for_proxy_users(place: Place) -
         assert isinstance(engine.call("set_ugi", user_name="carl", group_names=[]), MetaException)
     with logged_in(place.server.uri, "far", PASSWORD) as far:
         assert isinstance(far.call("set_ugi", user_name="ann", group_names=[]), MetaException)
-    lines = [line for line in place.server.log.read_text().splitlines() if '"create_database"' in line and '"of_bob"' in line]
-    assert '"real_user":"engine"' in lines[0]
-    assert '"mechanism":"users"' in lines[0]
-    assert '"user":"bob"' in lines[0]
+    (line,) = place.server.logged(method="create_database", object="of_bob")
+    assert (line["user"], line["real_user"], line["mechanism"]) == ("bob", "engine", "users")
 
 
 def test_plain_names_whom_a_proxy_user_acts_for(place: Place) -> None:

@@ -7,7 +7,7 @@ import http.client
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import cast
@@ -26,16 +26,10 @@ from metastore.wire.sockets.settings import WireSettings
 from metastore.wire.sockets.transport import EndOfStream
 from tests.support.servers import COMMAND, Server, environment, serving
 from tests.support.stub_server import HANDLERS, Stub
+from tests.support.waiting import until
 from tests.wire.auth.speaking import Speaker, request
 
 PASSWORD = "correct horse"
-
-
-def until(happened: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not happened():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 class Serving:

@@ -13,8 +13,9 @@ from metastore import idl
 from metastore.client import Client, connect
 from metastore.wire.sockets.descriptors import PAUSE
 from tests.support.servers import COMMAND, Server, serving
+from tests.support.waiting import until
 from tests.telemetry.test_log_of_calls import events, workers
-from tests.telemetry.test_telemetry import STORAGE, eventually
+from tests.telemetry.test_telemetry import STORAGE
 from tests.wire.http.test_pages import get, sample
 
 
@@ -54,7 +55,7 @@ def test_a_full_disk_shows_and_nothing_is_lost(tmp_path: Path) -> None:
         with full_disk(server, folder):
             *made, refused = make_tables(client)
             assert made
-            eventually(lambda: "nothing was changed" in get(server.uri, "/readyz")[1])  # what it tries has no room any more either
+            until(lambda: "nothing was changed" in get(server.uri, "/readyz")[1])  # what it tries has no room any more either
             status, text = get(server.uri, "/readyz")
             assert (status, "takes no changes" in text) == (503, True)
             assert sorted(client.get_all_tables("default")) == sorted(made), "reads go on"
@@ -65,9 +66,9 @@ def test_a_full_disk_shows_and_nothing_is_lost(tmp_path: Path) -> None:
         (first, *_) = events(server, "database takes no changes")
         assert first["level"] == "error"
         assert first["reason"]
-        eventually(lambda: get(server.uri, "/readyz")[0] == 200)
+        until(lambda: get(server.uri, "/readyz")[0] == 200)
         client.create_table(idl.Table(refused, "default", sd=STORAGE, parameters={}))
-        eventually(lambda: get(server.uri, "/readyz")[0] == 200 and events(server, "database takes changes again"))
+        until(lambda: get(server.uri, "/readyz")[0] == 200 and events(server, "database takes changes again"))
         for event in ("database takes no changes", "database takes changes again", "not ready", "ready again"):
             assert 1 <= len(events(server, event)) <= 2, "and no line for each call"
 
@@ -80,14 +81,14 @@ def test_a_server_without_descriptors_says_so_once_and_goes_on_when_there_are_so
             early.get_all_databases()
             opened = [clients.enter_context(socket.create_connection((host, int(port)), 20)) for _ in range(80)]
             began = time.monotonic()
-            (line,) = eventually(lambda: events(server, "no room for another connection"))
+            (line,) = until(lambda: events(server, "no room for another connection"))
             assert "Too many open files" in line["reason"]
             assert line["descriptors"] == 64
             assert line["connections"] > 10
             assert early.get_all_databases() == ["default"], "who is connected is served"
             for each in opened:
                 each.close()
-            text = eventually(lambda: tried(server))
+            text = until(lambda: tried(server))
             most = (time.monotonic() - began) / PAUSE + 2
             assert 1 <= sample(text, "metastore_accept_failures_total") <= most, "it pauses between attempts"
         assert len(events(server, "no room for another connection")) == 1

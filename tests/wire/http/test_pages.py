@@ -21,6 +21,7 @@ from metastore.client import connect
 from metastore.idl import Database, OpenTxnRequest
 from tests.support.certificates import Authority
 from tests.support.servers import COMMAND, ROOT, environment, free_port, serving
+from tests.support.waiting import until
 
 PROMTOOL = shutil.which("promtool")
 
@@ -167,10 +168,7 @@ def test_a_database_that_hangs_makes_the_server_unready_and_not_dead(tmp_path: P
             assert time.monotonic() - begun < 20
             for pid in {*processes, *children}:
                 os.kill(pid, signal.SIGCONT)
-            until = time.monotonic() + 30
-            while get(server.uri, "/readyz")[0] != 200:
-                assert time.monotonic() < until
-                time.sleep(0.1)
+            until(lambda: get(server.uri, "/readyz")[0] == 200, missing="ready")
     finally:
         subprocess.run([*script, "stop"], env=variables, check=False, capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
