@@ -28,7 +28,7 @@ _LIMITS = WireSettings(max_message_size=2**31 - 1, max_container_size=2**31 - 1)
 
 
 def is_unknown_method(error: Exception) -> bool:
-    """Tell whether a call failed because the server has no such method, as those of older releases."""
+    """Return whether a call failed because the server has no such method, as those of older releases."""
     return isinstance(error, TApplicationException) and error.type == TApplicationException.UNKNOWN_METHOD
 
 

@@ -31,14 +31,14 @@ class ClientConnection(Protocol):
         """Send a message. Raises OSError, over HTTP also for a refused request."""
 
     def has_ended(self) -> bool:
-        """Tell whether the server has closed the connection since the last answer."""
+        """Return whether the server has closed the connection since the last answer."""
 
     def close(self) -> None:
         """Close the connection."""
 
 
 def _has_ended(sock: socket.socket) -> bool:
-    """Tell whether a socket from which nothing is expected was closed by the other side. Bytes that come all the same end it too."""
+    """Return whether a socket from which nothing is expected was closed by the other side. Bytes that come all the same end it too."""
     timeout = sock.gettimeout()
     sock.settimeout(0)
     try:
@@ -85,7 +85,7 @@ class SocketConnection:
         self._sock.sendall(message if self._wrap is None else self._wrap(message))
 
     def has_ended(self) -> bool:
-        """Tell whether the server has closed the connection since the last answer."""
+        """Return whether the server has closed the connection since the last answer."""
         return not self.feed.pending and _has_ended(self._sock)
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class HttpConnection:
         self.feed = frame_feed(body)
 
     def has_ended(self) -> bool:
-        """Tell whether the server has closed the connection since the last answer. Where it said so, the library has closed it too."""
+        """Return whether the server has closed the connection since the last answer. Where it said so, the library has closed it too."""
         return self._http.sock is not None and _has_ended(self._http.sock)
 
     def close(self) -> None:

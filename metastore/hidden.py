@@ -7,5 +7,5 @@ TEMPORARY = "-tmp."
 
 
 def is_hidden(name: str) -> bool:
-    """Tell whether Hive's readers pass over a file or directory of this name."""
+    """Return whether Hive's readers pass over a file or directory of this name."""
     return name[0] in "._" or name.startswith(TEMPORARY)

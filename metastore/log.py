@@ -85,7 +85,7 @@ def log_everything(on: bool) -> None:
 
 
 def logs_everything() -> bool:
-    """Tell whether every event is logged, whatever the level is."""
+    """Return whether every event is logged, whatever the level is."""
     return bool(_everything[0])
 
 

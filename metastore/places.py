@@ -79,7 +79,7 @@ def indexed(location: str | None) -> str | None:
 
 
 def is_in(place: str, other: str) -> bool:
-    """Tell whether the text of a place is another one's, or of something inside it."""
+    """Return whether the text of a place is another one's, or of something inside it."""
     return place.startswith(other) and (len(place) == len(other) or place[len(other)] == "/")
 
 

@@ -12,7 +12,7 @@ _IN_URL = re.compile(r"(?i)(://[^:/@\s]*:)\S*(?=@)|([?&](?:ssl)?passw(?:or)?d=)[
 
 
 def names_secret(name: str) -> bool:
-    """Tell whether a property or argument is one of a password, key, token or the like, by its name. It rather errs for the secret."""
+    """Return whether a property or argument is one of a password, key, token or the like, by its name. It rather errs for the secret."""
     return _SECRET.search(re.sub(r"[^a-z0-9]", "", name.lower())) is not None
 
 

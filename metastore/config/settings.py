@@ -919,7 +919,7 @@ class Config:
         return self.sources.get(name, "default")
 
     def is_secret(self, name: str) -> bool:
-        """Tell whether a property has a secret: as its setting says, by the name where it is none of ours."""
+        """Return whether a property has a secret: as its setting says, by the name where it is none of ours."""
         setting = by_name().get(name)
         return names_secret(name) if setting is None else setting.secret
 

@@ -34,7 +34,7 @@ _SENT_BY_PROXIES = ("forwarded", "x-forwarded-for")
 
 
 def is_console(path: str) -> bool:
-    """Tell whether a path is the console's."""
+    """Return whether a path is the console's."""
     return f"{path}/".startswith((f"{UI}/", f"{API}/"))
 
 
@@ -118,7 +118,7 @@ class Console:
         )
 
     def _is_open_to(self, request: ConsoleRequest) -> bool:
-        """Tell whether somebody without a login may act: on a server that asks nobody for rights, from its own machine, by no proxy."""
+        """Return whether somebody without a login may act: on a server that asks nobody for rights, from its own machine, by no proxy."""
         return request.from_here and self._server.authorizer is None and not any(request.header(name) for name in _SENT_BY_PROXIES)
 
     def _look(self) -> ServerState:

@@ -68,5 +68,5 @@ def _value(parameter: Parameter, given: Any) -> Any:
 
 
 def is_optional(hint: Any) -> bool:
-    """Tell whether a type is one that may be None."""
+    """Return whether a type is one that may be None."""
     return get_origin(hint) in (Union, types.UnionType) and type(None) in get_args(hint)

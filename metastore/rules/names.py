@@ -68,7 +68,7 @@ def directory_name(table: str) -> str:
 
 
 def is_directory_name(directory: str) -> bool:
-    """Tell whether a table of some name has a directory of this name by default; `a-5f3b` of a client that makes up names is none."""
+    """Return whether a table of some name has a directory of this name by default; `a-5f3b` of a client that makes up names is none."""
     return _DIRECTORY.fullmatch(directory) is not None
 
 
@@ -99,7 +99,7 @@ _RESERVED = frozenset(
 
 
 def is_class_name(text: str) -> bool:
-    """Tell whether a text can name a class of Java, its package included."""
+    """Return whether a text can name a class of Java, its package included."""
     return all(part.replace("$", "_").isidentifier() and part not in _RESERVED for part in text.split("."))
 
 

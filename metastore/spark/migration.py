@@ -161,7 +161,7 @@ def _exchange(work: SparkTransaction, info: AcidTableInfo, beside: str) -> None:
 
 
 def _is_there(work: SparkTransaction, info: AcidTableInfo) -> bool:
-    """Tell whether the metastore answers that a table is there."""
+    """Return whether the metastore answers that a table is there."""
     with suppress(Exception):
         return work.read(info.database, info.name).table.id == info.table.id
     return False

@@ -27,28 +27,28 @@ class Selection(NamedTuple):
     """Tables (catalog, database, name) that are there already: they and what they hold are not wanted."""
 
     def wants(self, kind: str) -> bool:
-        """Tell whether records of a kind may be wanted. With patterns to include, what belongs to no database is not."""
+        """Return whether records of a kind may be wanted. With patterns to include, what belongs to no database is not."""
         return kind in self.kinds and (bool(_WHERE[kind]) or not self.include)
 
     def wants_catalog(self, catalog: str) -> bool:
-        """Tell whether anything of a catalog may be wanted."""
+        """Return whether anything of a catalog may be wanted."""
         return not self.include or any(fnmatchcase(catalog, pattern[0]) for pattern in self.include)
 
     def wants_database(self, catalog: str, database: str) -> bool:
-        """Tell whether a database, or anything in it, may be wanted."""
+        """Return whether a database, or anything in it, may be wanted."""
         if any(pattern[2] == "*" and _is(pattern[:2], (catalog, database)) for pattern in self.exclude):
             return False
         return not self.include or any(_is(pattern[:2], (catalog, database)) for pattern in self.include)
 
     def wants_table(self, catalog: str, database: str, table: str) -> bool:
-        """Tell whether a table and what belongs to it is wanted."""
+        """Return whether a table and what belongs to it is wanted."""
         names = (catalog, database, table)
         if any(_is(pattern, names) for pattern in self.exclude):
             return False
         return not self.include or any(_is(pattern, names) for pattern in self.include)
 
     def wants_key(self, kind: str, key: Key) -> bool:
-        """Tell whether a record is wanted. One in a database that is of no table is wanted with the database."""
+        """Return whether a record is wanted. One in a database that is of no table is wanted with the database."""
         if not self.wants(kind):
             return False
         named = [key[place] for place in _WHERE[kind]]

@@ -88,23 +88,23 @@ class Warehouse:
         return locations.as_root(self.qualified(location, base))
 
     def is_below(self, location: str, root: str) -> bool:
-        """Tell whether a location is a root or lies inside it."""
+        """Return whether a location is a root or lies inside it."""
         return locations.is_below(location, root)
 
     def exists(self, location: str) -> bool:
-        """Tell whether a file or directory is there. MetaError."""
+        """Return whether a file or directory is there. MetaError."""
         with Explained(f"{location} can not be looked at"):
             files, path = self._at(location)
             return files.exists(path)
 
     def is_directory(self, location: str) -> bool:
-        """Tell whether a directory is there; on an object store, whether anything lies below it. MetaError."""
+        """Return whether a directory is there; on an object store, whether anything lies below it. MetaError."""
         with Explained(f"{location} can not be looked at"):
             files, path = self._at(location)
             return files.is_directory(path)
 
     def is_empty(self, location: str) -> bool:
-        """Tell whether nothing lies in a directory; true for one that is not there. MetaError."""
+        """Return whether nothing lies in a directory; true for one that is not there. MetaError."""
         with Explained(f"{location} can not be listed"):
             files, path = self._at(location)
             try:
@@ -137,7 +137,7 @@ class Warehouse:
             files.write(path, data)
 
     def is_writable(self, location: str) -> bool:
-        """Tell whether entries of the directory can be removed; true where the file system does not say, or can not be asked."""
+        """Return whether entries of the directory can be removed; true where the file system does not say, or can not be asked."""
         try:
             files, path = self._at(location)
             return files.is_writable(path)
@@ -257,7 +257,7 @@ class Warehouse:
         return out
 
     def can_rename(self, location: str) -> bool:
-        """Tell whether the file system of a location renames directories; an object store does not. MetaError."""
+        """Return whether the file system of a location renames directories; an object store does not. MetaError."""
         with Explained(f"{location} can not be looked at"):
             return self._at(location)[0].makes_directories
 
@@ -376,7 +376,7 @@ class Warehouse:
 
 
 def _contains(path: str, other: str) -> bool:
-    """Tell whether a path is another or one of its parents."""
+    """Return whether a path is another or one of its parents."""
     return other.startswith(path) and (other == path or other[len(path)] == "/")
 
 
@@ -405,7 +405,7 @@ class Explained:
 
 
 def _is_answer(error: Exception) -> bool:
-    """Tell whether an error is what a file system that was reached says of a name or of its room."""
+    """Return whether an error is what a file system that was reached says of a name or of its room."""
     return isinstance(error, (FileExistsError, FileNotFoundError, NotADirectoryError, IsADirectoryError)) or (
         isinstance(error, OSError) and error.errno in ANSWERS
     )

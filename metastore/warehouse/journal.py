@@ -152,7 +152,7 @@ def _locked(file: int, path: Path, until: float) -> bool:
 
 
 def _is_being_killed(pid: str) -> bool:
-    """Tell whether a process, if Linux still knows it, has been sent SIGKILL or is ending."""
+    """Return whether a process, if Linux still knows it, has been sent SIGKILL or is ending."""
     try:
         status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
     except OSError:

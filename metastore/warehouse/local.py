@@ -34,7 +34,7 @@ class LocalFiles:
     is_remote = False
 
     def exists(self, path: str) -> bool:
-        """Tell whether something of this name is there, a broken link too."""
+        """Return whether something of this name is there, a broken link too."""
         return os.path.lexists(path)
 
     def is_directory(self, path: str) -> bool:
@@ -49,7 +49,7 @@ class LocalFiles:
         return stat.S_ISDIR(mode) or (stat.S_ISLNK(mode) and os.path.isdir(path))
 
     def is_empty(self, path: str) -> bool:
-        """Tell whether nothing lies in a directory; FileNotFoundError if it is not there."""
+        """Return whether nothing lies in a directory; FileNotFoundError if it is not there."""
         with os.scandir(path) as entries:
             return next(entries, None) is None
 
@@ -69,7 +69,7 @@ class LocalFiles:
             file.write(data)
 
     def is_writable(self, path: str) -> bool:
-        """Tell whether entries can be removed from a directory."""
+        """Return whether entries can be removed from a directory."""
         return not os.path.isdir(path) or os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
 
     def make(self, path: str) -> None:

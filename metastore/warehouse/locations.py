@@ -33,12 +33,12 @@ def parse(location: str) -> Location:
 
 
 def is_absolute(location: str | None) -> bool:
-    """Tell whether a location names a place by itself; an alter may store one that does not."""
+    """Return whether a location names a place by itself; an alter may store one that does not."""
     return bool(location) and LOCATION.fullmatch(location)[3].startswith("/")  # type: ignore[arg-type,index]  # matches any text
 
 
 def is_root(location: str) -> bool:
-    """Tell whether a location is the root of a file system or a bucket; one that names no place by itself is none."""
+    """Return whether a location is the root of a file system or a bucket; one that names no place by itself is none."""
     try:
         return read(location).key[2] == "/"
     except ValueError:
@@ -46,12 +46,12 @@ def is_root(location: str) -> bool:
 
 
 def same_place(a: str, b: str) -> bool:
-    """Tell whether two spellings name one directory (`file:/x`, `file:///x/` and `/x` do)."""
+    """Return whether two spellings name one directory (`file:/x`, `file:///x/` and `/x` do)."""
     return a == b or parse(a).key == parse(b).key
 
 
 def is_below(location: str, root: str) -> bool:
-    """Tell whether a location is `root` or lies inside it."""
+    """Return whether a location is `root` or lies inside it."""
     inner, outer = parse(location).key, parse(root).key
     return inner[:2] == outer[:2] and (inner[2] == outer[2] or inner[2].startswith(outer[2].rstrip("/") + "/"))
 

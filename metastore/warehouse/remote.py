@@ -39,7 +39,7 @@ class RemoteFiles:
         return bool(self._system.exists(path))
 
     def is_directory(self, path: str) -> bool:
-        """Tell whether a directory is there; on an object store, whether anything lies below it."""
+        """Return whether a directory is there; on an object store, whether anything lies below it."""
         return bool(self._system.isdir(path))
 
     def look(self, path: str) -> bool | None:
@@ -50,7 +50,7 @@ class RemoteFiles:
             return None
 
     def is_empty(self, path: str) -> bool:
-        """Tell whether nothing lies in a directory; FileNotFoundError if it is not there."""
+        """Return whether nothing lies in a directory; FileNotFoundError if it is not there."""
         return not self._system.ls(path, detail=False)
 
     def entries(self, path: str) -> list[tuple[str, bool]]:

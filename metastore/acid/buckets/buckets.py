@@ -63,7 +63,7 @@ def check_count(table: str, count: int) -> None:
 
 
 def is_encoded(number: int) -> bool:
-    """Tell whether a row's number is one of version 1; before that it was the bucket itself."""
+    """Return whether a row's number is one of version 1; before that it was the bucket itself."""
     return bool(number & _VERSION)
 
 
@@ -84,7 +84,7 @@ def of_file(name: str) -> int | None:
 
 
 def is_original(name: str) -> bool:
-    """Tell whether Hive takes a file for one of a bucket in a table that was not transactional."""
+    """Return whether Hive takes a file for one of a bucket in a table that was not transactional."""
     return _ORIGINAL.fullmatch(name) is not None
 
 

@@ -82,7 +82,7 @@ def run(
 
 
 def _waits(connected: Connect) -> bool:
-    """Tell whether an entry waits that workers of this version have not put back."""
+    """Return whether an entry waits that workers of this version have not put back."""
     with connected() as client:
         found = client.show_compact(ShowCompactRequest(state=INITIATED)).compacts
     return any(each.workerVersion != SERVERS_OWN for each in found)

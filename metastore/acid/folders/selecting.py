@@ -85,7 +85,7 @@ def state_of(files: Files, folder: Folder, snapshot: TableSnapshot) -> tuple[Fol
 
 
 def _is_compacted(files: Files, status: Status) -> bool:
-    """Tell whether a base without transaction in its name is a compactor's of Hive 3, which says so in a file."""
+    """Return whether a base without transaction in its name is a compactor's of Hive 3, which says so in a file."""
     if not status.is_directory or not status.name.startswith("base_") or "_v" in status.name:
         return False
     return any(each.name == "_metadata_acid" and b'"compacted"' in files.read(each.path) for each in files.list(status.path))
@@ -105,7 +105,8 @@ def _select(files: Files, folder: Folder, snapshot: TableSnapshot, *, insert_onl
 
 
 def _is_mixed(delta: Delta, write_ids: SeenWriteIds) -> bool:
-    """Tell whether a delta may hold rows that must not be seen; a compactor's snapshot takes whole ranges, aborted write ids among them."""
+    """Return whether a delta may hold rows that must not be seen; a compactor's snapshot takes whole ranges, aborted write ids among them.
+    """
     low, high = delta.low, delta.high
     return write_ids.valid_range(low, high) is not Extent.ALL or write_ids.aborted_range(low, high) is not Extent.NONE
 
@@ -172,7 +173,7 @@ def _add_originals(files: Files, status: Status, out: Selected) -> None:
 
 
 def is_loaded(folder: Folder, path: str) -> bool:
-    """Tell whether a file of rows alone lies in a base or delta of a folder, whatever the folder itself is called."""
+    """Return whether a file of rows alone lies in a base or delta of a folder, whatever the folder itself is called."""
     return parse(path[len(folder.location) :].strip("/").rpartition("/")[0]) is not None
 
 

@@ -37,7 +37,7 @@ class Named(NamedTuple):
         return bucket if bucket == buckets.decode(self.greatest) else None
 
     def is_wrong(self, own: int) -> bool:
-        """Tell whether a row is sure to name another bucket than a file's own."""
+        """Return whether a row is sure to name another bucket than a file's own."""
         return any(number is not None and buckets.decode(number) != own for number in self)
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ SPARK = b"org.apache.spark.version"
 
 
 def has_finer(path: str) -> bool:
-    """Tell whether a file has times of nanoseconds. OSError, ArrowException."""
+    """Return whether a file has times of nanoseconds. OSError, ArrowException."""
     system, inner = open_path(path)
     with system.open(inner, "rb") as stream:
         file = parquet.ParquetFile(stream)

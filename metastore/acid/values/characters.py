@@ -30,7 +30,7 @@ def limit_of(kind: str) -> tuple[bool, int] | None:
 
 
 def is_limited(kind: str, *, char_only: bool = False) -> bool:
-    """Tell whether a type is a char or varchar or has one within."""
+    """Return whether a type is a char or varchar or has one within."""
     return any(not char_only or match[1] == "char" for match in _LIMITED.finditer(kind.lower()))
 
 

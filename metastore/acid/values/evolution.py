@@ -51,7 +51,7 @@ def _loss(old: str, new: str) -> str | None:
 
 
 def is_widened(old: str, new: str) -> bool:
-    """Tell whether all numbers of a simple type are numbers of another, in the same order."""
+    """Return whether all numbers of a simple type are numbers of another, in the same order."""
     decimal = decimal_of(new)
     if old in _WHOLE:
         wide = _WHOLE.get(new, 0)

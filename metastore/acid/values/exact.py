@@ -98,7 +98,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _is_of_one_sort(there: pa.DataType, wanted: pa.DataType) -> bool:
-    """Tell whether values of a type may be values of another; Arrow itself refuses those of them that are not, but for floats."""
+    """Return whether values of a type may be values of another; Arrow itself refuses those of them that are not, but for floats."""
     if there == wanted:
         return True
     if pa.types.is_timestamp(wanted):

@@ -16,7 +16,7 @@ class NullKeys(Exception):
 
 
 def has_maps(kinds: Sequence[str]) -> bool:
-    """Tell whether some of the types are maps, or have maps within."""
+    """Return whether some of the types are maps, or have maps within."""
     return any("map<" in kind.lower().replace(" ", "") for kind in kinds)
 
 

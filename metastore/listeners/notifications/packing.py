@@ -126,7 +126,7 @@ def _ids(event: Event, transactions: Sequence[int], **fields: Any) -> Payload:
 
 
 def _follow_each_other(ids: Sequence[int]) -> bool:
-    """Tell whether ids are several, and each is one above the one before."""
+    """Return whether ids are several, and each is one above the one before."""
     return len(ids) > 1 and list(ids) == [*range(ids[0], ids[0] + len(ids))]
 
 

@@ -43,7 +43,7 @@ def _revoke_role(call: Call, args: Any) -> bool:
 
 
 def _grants(request: Any) -> bool:
-    """Tell whether a request grants, False if it revokes. MetaError for anything else."""
+    """Return whether a request grants, False if it revokes. MetaError for anything else."""
     if request.requestType not in (GrantRevokeType.GRANT, GrantRevokeType.REVOKE):
         raise MetaError(f"Unknown request type {request.requestType}: send GRANT or REVOKE")
     return bool(request.requestType == GrantRevokeType.GRANT)

@@ -191,7 +191,7 @@ def on_catalog(privilege: str, path: str) -> Ask:
 
 
 def is_own_principal(decision: Decision, name: str | None, kind: int | None) -> bool:
-    """Tell whether a principal is the caller, one of its groups or roles."""
+    """Return whether a principal is the caller, one of its groups or roles."""
     if kind == PrincipalType.ROLE:
         return decision.allowed([Access(SEE, ROLE, name=normalize(name or ""))])[0]
     return name is not None and (name == decision.who.user if kind == PrincipalType.USER else name in decision.who.groups)

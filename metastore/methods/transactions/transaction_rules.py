@@ -234,7 +234,7 @@ def seen_events(decision: Decision, events: Sequence[Any]) -> list[Any]:
 
 
 def _is_shown(decision: Decision, named: NamedTable) -> bool:
-    """Tell whether a table may be known of that a message names; of an old name counts who might see it while the table had it."""
+    """Return whether a table may be known of that a message names; of an old name counts who might see it while the table had it."""
     where = named.catalog or decision.call.config.default_catalog, named.database
     if not named.was_own:
         return named.table in decision.tables(*where, [named.table])

@@ -89,12 +89,12 @@ def check_made_by_spark(table: Table) -> None:
 
 
 def made_by_spark(table: Table) -> bool:
-    """Tell whether Spark made the table: it then says of which release it is."""
+    """Return whether Spark made the table: it then says of which release it is."""
     return "spark.sql.create.version" in (table.parameters or {})
 
 
 def _knows_write_ids(table: Table) -> bool:
-    """Tell whether a client later than Hive 2.3's made the table: it then says which hash its buckets have."""
+    """Return whether a client later than Hive 2.3's made the table: it then says which hash its buckets have."""
     return (table.parameters or {}).get("bucketing_version") == "2"
 
 
@@ -158,12 +158,12 @@ def required(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def is_bucketed(sd: StorageDescriptor | None) -> bool:
-    """Tell whether rows are laid into a fixed number of buckets."""
+    """Return whether rows are laid into a fixed number of buckets."""
     return sd is not None and (sd.numBuckets or 0) > 0
 
 
 def misreads_buckets(capabilities: Collection[str] | None) -> bool:
-    """Tell whether a client would misread the buckets of external tables: it declares what it can, and not that it knows their hash.
+    """Return whether a client would misread the buckets of external tables: it declares what it can, and not that it knows their hash.
 
     One that wants metadata as they are looks at `accessType` instead.
     """

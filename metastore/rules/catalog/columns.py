@@ -82,7 +82,7 @@ def without_keys(columns: Sequence[FieldSchema], keys: Sequence[FieldSchema]) ->
 
 
 def is_clustered(sd: StorageDescriptor) -> bool:
-    """Tell whether a storage descriptor names columns: those of buckets, of an order, or skewed ones."""
+    """Return whether a storage descriptor names columns: those of buckets, of an order, or skewed ones."""
     return bool(sd.bucketCols or sd.sortCols or (sd.skewedInfo is not None and sd.skewedInfo.skewedColNames))
 
 

@@ -49,7 +49,7 @@ def is_true(text: str | None) -> bool:
 
 
 def keeps_own_columns(table: Table) -> bool:
-    """Tell whether the table is of a format that knows its columns by itself, so that the catalog's may change in any way.
+    """Return whether the table is of a format that knows its columns by itself, so that the catalog's may change in any way.
 
     Its parameters say so, or the classes by which it is read.
     """
@@ -64,7 +64,7 @@ def keeps_own_columns(table: Table) -> bool:
 
 
 def is_external(table: Table) -> bool:
-    """Tell whether the server leaves the table's data alone: parameter EXTERNAL is true, in any case."""
+    """Return whether the server leaves the table's data alone: parameter EXTERNAL is true, in any case."""
     return is_true((table.parameters or {}).get(EXTERNAL))
 
 
@@ -73,18 +73,18 @@ def is_transactional(table: Table) -> bool:
 
 
 def is_insert_only(table: Table) -> bool:
-    """Tell whether the table is transactional without updates: any format, rows valid by directory."""
+    """Return whether the table is transactional without updates: any format, rows valid by directory."""
     properties = parameter(table.parameters, TRANSACTIONAL_PROPERTIES)
     return is_transactional(table) and (properties or "").lower() == INSERT_ONLY
 
 
 def is_full_acid(table: Table) -> bool:
-    """Tell whether the table takes updates and deletes."""
+    """Return whether the table takes updates and deletes."""
     return is_transactional(table) and not is_insert_only(table)
 
 
 def purges_data(table: Table) -> bool:
-    """Tell whether dropping the table drops its data: not for views, for external ones only if they say so."""
+    """Return whether dropping the table drops its data: not for views, for external ones only if they say so."""
     if table.tableType == "VIRTUAL_VIEW":
         return False
     return not is_external(table) or is_true((table.parameters or {}).get(PURGE))

@@ -269,21 +269,21 @@ def validate_location(table: Table, roots: Roots) -> None:
 
 
 def _lies_outside(location: str, roots: Roots) -> bool:
-    """Tell whether a location is the external root's, which may itself lie below the managed root."""
+    """Return whether a location is the external root's, which may itself lie below the managed root."""
     inner = roots.external is not None and is_below(roots.external, roots.managed)
     own = roots.database_managed is not None and is_below(location, roots.database_managed)
     return inner and not own and roots.external is not None and is_below(location, roots.external)
 
 
 def moves_on_rename(table: Table) -> bool:
-    """Tell whether a rename moves the table's directory: for managed tables and those that strict mode translated."""
+    """Return whether a rename moves the table's directory: for managed tables and those that strict mode translated."""
     if table.tableType in VIEWS:
         return False
     return not is_external(table) or is_true((table.parameters or {}).get(TRANSLATED))
 
 
 def is_below(location: str, root: str) -> bool:
-    """Tell whether `location` is `root` or lies below it; `..` is resolved, the three names of S3 are one."""
+    """Return whether `location` is `root` or lies below it; `..` is resolved, the three names of S3 are one."""
     scheme, authority, path = _parts(location)
     root_scheme, root_authority, root_path = _parts(root)
     if scheme and root_scheme and scheme != root_scheme:

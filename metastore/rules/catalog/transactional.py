@@ -31,7 +31,7 @@ _NAMES = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES)
 
 
 def has_acid_format(table: Table) -> bool:
-    """Tell whether the table's files can hold updates: Hive ships one such format, ORC."""
+    """Return whether the table's files can hold updates: Hive ships one such format, ORC."""
     return table.sd is not None and table.sd.inputFormat == ORC_INPUT and table.sd.outputFormat == ORC_OUTPUT
 
 

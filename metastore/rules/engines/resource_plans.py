@@ -26,7 +26,7 @@ def namespace_of(name: str | None) -> str:
 
 
 def is_policy(name: str | None) -> bool:
-    """Tell whether Hive knows a scheduling policy; no name is `fair`."""
+    """Return whether Hive knows a scheduling policy; no name is `fair`."""
     return name is None or name.strip().upper() in POLICIES
 
 

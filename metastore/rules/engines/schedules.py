@@ -39,7 +39,7 @@ class Schedule:
     """From year and month to the only day, where `cronsim` can not tell."""
 
     def allows(self, time: datetime) -> bool:
-        """Tell whether a time fits what `cronsim` does not look at."""
+        """Return whether a time fits what `cronsim` does not look at."""
         return time.year in self.years and (self.day is None or self.day(time.year, time.month) == time.day)
 
     def skip(self, time: datetime) -> datetime | None:

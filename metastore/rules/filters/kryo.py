@@ -56,7 +56,7 @@ def _version(data: bytes) -> int | None:
 
 
 def is_expression(data: bytes) -> bool:
-    """Tell whether bytes begin as what Hive's clients serialise."""
+    """Return whether bytes begin as what Hive's clients serialise."""
     return _version(data) is not None
 
 

@@ -169,5 +169,5 @@ def timestamp_constant(text: str, token: Token, content: str) -> datetime.dateti
 
 
 def _is_far(parts: re.Match[str]) -> bool:
-    """Tell whether the year is below 1 or above 9999, and the day may be one of it."""
+    """Return whether the year is below 1 or above 9999, and the day may be one of it."""
     return (bool(parts[1]) or len(parts[2]) > 4 or parts[2] == "0000") and 1 <= int(parts[3]) <= 12 and 1 <= int(parts[4]) <= 31

@@ -176,7 +176,7 @@ class _Parser:
         return part
 
     def opens_membership(self) -> bool:
-        """Tell whether the parenthesis here opens `(key) in` or `(struct(..)) in` instead of a group."""
+        """Return whether the parenthesis here opens `(key) in` or `(struct(..)) in` instead of a group."""
         if self.peek(1).keyword == "struct" and self.peek(2).keyword == "(":
             return True
         return self.peek(1).kind in {"word", "quoted"} and self.peek(2).keyword == ")" and self.peek(3).keyword in {"in", "not"}

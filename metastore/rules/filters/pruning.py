@@ -87,7 +87,7 @@ def weakened(expression: Expression, default_name: str = DEFAULT_PARTITION) -> N
 
 
 def _is_plain(column: KeyColumn, constant: Expression, default_name: str) -> bool:
-    """Tell whether a constant is the very text that a matching partition has."""
+    """Return whether a constant is the very text that a matching partition has."""
     return (
         isinstance(constant, Constant)
         and isinstance(constant.value, str)
@@ -273,7 +273,7 @@ def _equality(node: Expression, sign: str, default_name: str) -> tuple[KeyColumn
 
 
 def _is_of_type(column: Expression, constant: Expression) -> bool:
-    """Tell whether a column is compared with a constant of its own type that is not null."""
+    """Return whether a column is compared with a constant of its own type that is not null."""
     return (
         isinstance(column, KeyColumn)
         and isinstance(constant, Constant)

@@ -23,7 +23,7 @@ MOST = 2**63 - 1
 
 
 def are_joinable(old: ColumnStatisticsObj, new: ColumnStatisticsObj) -> bool:
-    """Tell whether statistics of old and new data can be merged: not those of a text with those of a number."""
+    """Return whether statistics of old and new data can be merged: not those of a text with those of a number."""
     return in_kind(old.statsData, kind_of(new.statsData)) is not None
 
 

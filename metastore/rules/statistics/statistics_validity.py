@@ -60,7 +60,7 @@ def _mark(parameters: Mapping[str, str]) -> dict[str, dict[str, str] | str]:
 
 
 def is_exact(parameters: Mapping[str, str]) -> bool:
-    """Tell whether the number of rows is exact."""
+    """Return whether the number of rows is exact."""
     return str(_mark(parameters).get(_BASIC)).lower() == "true"
 
 
@@ -126,7 +126,7 @@ def of_other_data(before: Mapping[str, str], after: Mapping[str, str]) -> dict[s
 
 
 def counts(parameter: str) -> bool:
-    """Tell whether a parameter counts the data, or calls such counts exact: Hive's, and those of Spark."""
+    """Return whether a parameter counts the data, or calls such counts exact: Hive's, and those of Spark."""
     return parameter in _COUNTS or parameter == ACCURATE or parameter.startswith(_SPARK)
 
 
@@ -136,12 +136,12 @@ def without_mark(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_valid(parameters: Mapping[str, str], write_id: int | None, seen: Snapshot) -> bool:
-    """Tell whether statistics with these parameters and write id hold for a query with a snapshot; without a write id they always do."""
+    """Return whether statistics with these parameters and write id hold for a query with a snapshot; without a write id they always do."""
     return write_id is None or write_id < 1 or (is_exact(parameters) and seen.is_valid(write_id))
 
 
 def _may_replace(write_id: int | None, seen: Snapshot | None) -> bool:
-    """Tell whether a writer knows what the statistics that it replaces count: they are not of another that is under way."""
+    """Return whether a writer knows what the statistics that it replaces count: they are not of another that is under way."""
     return write_id is None or write_id < 1 or (seen is not None and (seen.is_valid(write_id) or seen.is_aborted(write_id)))
 
 

@@ -140,11 +140,11 @@ class SeenWriteIds:
         )
 
     def is_valid(self, write_id: int) -> bool:
-        """Tell whether the snapshot sees what a write id wrote."""
+        """Return whether the snapshot sees what a write id wrote."""
         return write_id <= self.high_watermark and write_id not in self.open and write_id not in self.aborted
 
     def is_valid_base(self, write_id: int) -> bool:
-        """Tell whether a compactor's base holds nothing that the snapshot must not see: it tells its write ids no longer apart."""
+        """Return whether a compactor's base holds nothing that the snapshot must not see: it tells its write ids no longer apart."""
         return write_id <= self.high_watermark and write_id < self.lowest_open
 
     def valid_range(self, low: int, high: int) -> Extent:
@@ -179,7 +179,7 @@ class Transactions:
     aborted: Collection[int] = frozenset()
 
     def is_valid(self, transaction: int) -> bool:
-        """Tell whether a transaction has committed in the snapshot; 0 always has."""
+        """Return whether a transaction has committed in the snapshot; 0 always has."""
         return transaction <= self.high_watermark and transaction not in self.open and transaction not in self.aborted
 
 
@@ -306,7 +306,7 @@ def _choose_deltas(deltas: Iterable[Delta], write_ids: SeenWriteIds, state: Fold
 
 
 def _belongs_to(delta: Delta, last: Delta) -> bool:
-    """Tell whether a delta is another part of what wrote `last`: its deletes, or another statement of the same transaction."""
+    """Return whether a delta is another part of what wrote `last`: its deletes, or another statement of the same transaction."""
     if last.statement >= 0:
         return True
     return (delta.low, delta.statement, delta.visibility) == (last.low, last.statement, last.visibility)

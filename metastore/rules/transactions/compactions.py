@@ -111,7 +111,7 @@ def due(deltas: int, delta_size: int, base_size: int, bases: int, thresholds: Th
 
 
 def gave_up(outcomes: Sequence[tuple[str, int]], threshold: int, retry_time: int, now: int) -> bool:
-    """Tell whether the last attempts on an object, (state, when queued) with the last first, failed so often that none is started.
+    """Return whether the last attempts on an object, (state, when queued) with the last first, failed so often that none is started.
 
     The first `threshold` are looked at; once the last of them is older than `retry_time` a new one is tried. Milliseconds.
     """

@@ -56,7 +56,7 @@ class Blocked(NamedTuple):
 
 
 def waits(wanted: Component, held: Component, *, writers_wait: bool = False) -> bool:
-    """Tell whether the component `wanted` waits for the earlier one `held`; `writers_wait` is the reading before Hive 4.
+    """Return whether the component `wanted` waits for the earlier one `held`; `writers_wait` is the reading before Hive 4.
 
     Objects overlap when one contains the other. Two exceptions: reading a database does not wait for an exclusive lock on something inside
     it, nor does an exclusive lock on something inside it wait for readers of the database.

@@ -37,11 +37,11 @@ class Snapshot:
         return min(self.mark, self.exceptions[0] - 1) if self.exceptions else self.mark
 
     def is_valid(self, id_: int) -> bool:
-        """Tell whether what was written under an id is seen."""
+        """Return whether what was written under an id is seen."""
         return id_ <= self.mark and not self._is_exception(id_)
 
     def is_aborted(self, id_: int) -> bool:
-        """Tell whether what was written under an id never will be seen."""
+        """Return whether what was written under an id never will be seen."""
         return id_ in self.aborted
 
     def _is_exception(self, id_: int) -> bool:

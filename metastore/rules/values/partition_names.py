@@ -125,7 +125,7 @@ def values_for_keys(keys: Sequence[str], name: str | None, *, may_have_more: boo
 
 
 def has_keys(name: str, keys: Sequence[str]) -> bool:
-    """Tell whether a partition name has all of the keys in the very case that they are given in."""
+    """Return whether a partition name has all of the keys in the very case that they are given in."""
     try:
         return {*keys} <= partition_spec(name).keys()
     except MetaError:

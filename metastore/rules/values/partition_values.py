@@ -85,7 +85,7 @@ def hive_name(keys: Sequence[tuple[str, str]], texts: Sequence[str]) -> str:
 
 
 def has_several_texts(kind: str) -> bool:
-    """Tell whether a value of the type can be spelled in several ways."""
+    """Return whether a value of the type can be spelled in several ways."""
     return types.type_name(kind) not in {"string", "varchar"}
 
 

@@ -158,7 +158,7 @@ def _expect(text: str, position: int, character: str) -> int:
 
 @lru_cache(maxsize=4096)
 def is_compatible_change(old: str, new: str) -> bool:
-    """Tell whether a column of type `old` may become `new`: the same kind, strings, wider numbers, text of anything."""
+    """Return whether a column of type `old` may become `new`: the same kind, strings, wider numbers, text of anything."""
     before, after = type_name(old), type_name(new)
     if before in (after, "unknown"):
         return True
@@ -179,7 +179,7 @@ def validate_column_changes(old: Sequence[FieldSchema], new: Sequence[FieldSchem
 
 
 def columns_equal(left: Sequence[FieldSchema] | None, right: Sequence[FieldSchema] | None) -> bool:
-    """Tell whether two column lists agree in names (any case), types and comments, in the same order."""
+    """Return whether two column lists agree in names (any case), types and comments, in the same order."""
     if left is None or right is None:
         return left is right
     return [(c.name.lower(), c.type, c.comment) for c in left] == [(c.name.lower(), c.type, c.comment) for c in right]

@@ -129,7 +129,7 @@ def cancel(call: Call, text: str | None) -> None:
 
 
 def _administers(call: Call) -> bool:
-    """Tell whether the caller may do what concerns the server as a whole."""
+    """Return whether the caller may do what concerns the server as a whole."""
     authorizer = call.metastore.authorizer
     if authorizer is None:
         return call.client.user in call.config.admin_users
@@ -158,7 +158,7 @@ def revoke(database: Database, user: str, key: str | None = None) -> int:
 
 
 def is_there(metastore: Metastore, key: str) -> bool:
-    """Tell whether a token that let somebody in was neither cancelled nor removed after its end."""
+    """Return whether a token that let somebody in was neither cancelled nor removed after its end."""
     return metastore.database.read(lambda session: delegation_tokens.is_there(session, key))
 
 

@@ -35,7 +35,7 @@ def _texts(value: str | Iterable[str]) -> set[str]:
 
 
 def may_act_for(config: Config, real_user: str, user: str, address: str) -> bool:
-    """Tell whether a user who logged in may act for another from an address "host:port": the host must be allowed, and user or group."""
+    """Return whether a user who logged in may act for another from an address "host:port": the host must be allowed, and user or group."""
     allowed = rules(config).get(real_user)
     if allowed is None or not _host_fits(allowed["hosts"], address):
         return False

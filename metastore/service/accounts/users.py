@@ -105,7 +105,7 @@ def check(metastore: Metastore, user: str, password: str, costly: AbstractContex
 
 
 def is_valid(metastore: Metastore, credential_id: int) -> bool:
-    """Tell whether a password or key that let somebody in is neither revoked nor expired."""
+    """Return whether a password or key that let somebody in is neither revoked nor expired."""
     return metastore.database.read(lambda session: credentials.is_valid(session, credential_id, int(time.time())))
 
 

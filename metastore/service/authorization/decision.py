@@ -161,7 +161,7 @@ class Decision:
         return hidden
 
     def passes(self, wants: Iterable[Want]) -> bool:
-        """Tell whether all of it is allowed."""
+        """Return whether all of it is allowed."""
         known: dict[tuple[str | None, ...], Facts | None] = {}
         return all(self._one(want, known) is None for want in wants)
 
@@ -298,7 +298,7 @@ class Decision:
         return [each.kind == LOCATION or (each.owner is not None and each.owner.name == self.who.user) for each in asked]
 
     def sees_all_tables(self, catalog: str, database: str) -> bool:
-        """Tell whether the caller is known to see all tables of a database, without a question about each."""
+        """Return whether the caller is known to see all tables of a database, without a question about each."""
         return self._authorizer.sees_all_tables(self.who, catalog, database)
 
     def seen_tables(self, catalog: str, database: str) -> set[str] | None:

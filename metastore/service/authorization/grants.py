@@ -87,7 +87,7 @@ class Rights:
     """Databases with a table of the user's own, and when they were looked for."""
 
     def owns(self, owner: Owner | None) -> bool:
-        """Tell whether an owner is the user, one of its groups or roles."""
+        """Return whether an owner is the user, one of its groups or roles."""
         return owner is not None and (owner.name, owner.type or PrincipalType.USER) in self.principals
 
     def by_type(self) -> dict[int, list[str]]:
@@ -131,7 +131,7 @@ class Grants(Authorizer):
         return [self._allows(snapshot, rights, each) for each in asked]
 
     def sees_all_tables(self, who: Who, catalog: str, database: str) -> bool:
-        """Tell whether it is an admin, the owner of the database, or something was granted on the database as a whole."""
+        """Return whether it is an admin, the owner of the database, or something was granted on the database as a whole."""
         snapshot = self._current()
         rights = self._rights(snapshot, who)
         return rights.is_admin or _covers(snapshot, rights, (catalog, database), SEE)
@@ -203,7 +203,7 @@ class Grants(Authorizer):
         return access.privilege != ADMINISTER and not rights.everywhere.isdisjoint({access.privilege, ALL})
 
     def _sees(self, rights: Rights, where: Name) -> bool:
-        """Tell whether there is something in a database that the user may know of, though not the database itself."""
+        """Return whether there is something in a database that the user may know of, though not the database itself."""
         if where in rights.visible:
             return True
         now = time.monotonic()
@@ -230,7 +230,7 @@ def _allows_table(snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
 
 
 def _covers(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:
-    """Tell whether what is held on a database, or everywhere, allows something with each table in it."""
+    """Return whether what is held on a database, or everywhere, allows something with each table in it."""
     enough = ENOUGH.get(wanted, NOTHING)
     if not rights.everywhere.isdisjoint(enough) or not rights.databases.get(where, NOTHING).isdisjoint(enough):
         return True
@@ -238,13 +238,13 @@ def _covers(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bo
 
 
 def _owns_database(snapshot: _Snapshot, rights: Rights, where: Name) -> bool:
-    """Tell whether a database is the user's. One of the role `public`, as `default` is, is nobody's: everybody only may create in it."""
+    """Return whether a database is the user's. One of the role `public`, as `default` is, is nobody's: everybody only may create in it."""
     owner = snapshot.owners.get(where)  # type: ignore[arg-type]  # None is not a key
     return owner != EVERYBODY and rights.owns(owner)
 
 
 def _has(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:
-    """Tell whether something is allowed with a database itself."""
+    """Return whether something is allowed with a database itself."""
     held = rights.everywhere | rights.databases.get(where, frozenset())
     if _owns_database(snapshot, rights, where):
         return True
@@ -254,7 +254,7 @@ def _has(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:
 
 
 def _may_grant(snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
-    """Tell whether a privilege may be granted on: by the owner, or by who holds it with the option to grant it."""
+    """Return whether a privilege may be granted on: by the owner, or by who holds it with the option to grant it."""
     where = (access.catalog, access.database)
     if access.kind == ROLE:
         return access.name in rights.roles_to_grant

@@ -83,7 +83,7 @@ def _place(call: Call, location: str, facts: Facts | None) -> str | None:
 
 
 def _may_use(session: Session, ask: Ask, name: Name, facts: Facts | None, made: str | None, place: str) -> bool:
-    """Tell whether a place is in the directory of the table's database and nobody else's by its name, or allowed to the user; and whether
+    """Return whether a place is in the directory of the table's database and nobody else's by its name, or allowed to the user; and whether
     nobody else's table lies around it.
     """
     home = _home(session, name, facts, place)
@@ -98,7 +98,7 @@ def _first_part(home: str, place: str) -> str:
 
 
 def _is_free(table: str | None, home: str, place: str) -> bool:
-    """Tell whether a table may lie at a place in its database's directory for its name alone.
+    """Return whether a table may lie at a place in its database's directory for its name alone.
 
     Another table, or another database, may be meant to lie there, whether it is there or not: it lies at its own name by default.
     """

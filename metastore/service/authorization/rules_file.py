@@ -70,7 +70,7 @@ class FileRule(NamedTuple):
     says: Any
 
     def fits(self, who: Who) -> bool:
-        """Tell whether it is about a user: by the name, and by one of the groups."""
+        """Return whether it is about a user: by the name, and by one of the groups."""
         return _fits(self.user, who.user or "") and (self.group is None or any(self.group.fullmatch(each) for each in who.groups))
 
 
@@ -142,7 +142,7 @@ class Rules:
         return self._owns_schema(who, access)
 
     def _in_schema(self, who: Who, access: Access, rules: Sequence[FileRule] | None) -> bool:
-        """Tell whether there may be something in a schema that somebody has a privilege on."""
+        """Return whether there may be something in a schema that somebody has a privilege on."""
         if rules is None:
             return True
         fitting = (rule for rule in rules if rule.fits(who) and _fits(rule.catalog, access.catalog) and _fits(rule.schema, access.database))

@@ -50,7 +50,7 @@ class ReleaseTraces:
         return self.is_3 or self.is_4
 
     def reads_timestamp_statistics(self, engine: str | None) -> bool:
-        """Tell whether the client reads `timestampStats`, which only Hive 4 does, and by the engine that a request names.
+        """Return whether the client reads `timestampStats`, which only Hive 4 does, and by the engine that a request names.
 
         4's client names `hive` in each request for statistics; Impala, which reads `longStats`, names itself.
         """

@@ -292,6 +292,6 @@ def _doomed(database: Database, dropped: Sequence[Table], outside: Mapping[int |
 
 
 def skips_trash(table: Table) -> bool:
-    """Tell whether a table's data is to go for good when dropped (`auto.purge`, `skip.trash`)."""
+    """Return whether a table's data is to go for good when dropped (`auto.purge`, `skip.trash`)."""
     parameters = table.parameters or {}
     return any(parameters.get(key, "").lower() == "true" for key in ("auto.purge", "skip.trash"))

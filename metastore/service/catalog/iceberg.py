@@ -36,7 +36,7 @@ class IcebergSnapshot(NamedTuple):
 
 
 def is_iceberg(table: Table) -> bool:
-    """Tell whether a table is Iceberg's."""
+    """Return whether a table is Iceberg's."""
     return (parameter(table.parameters, "table_type") or "").lower() == "iceberg"
 
 

@@ -42,7 +42,7 @@ def _roots(call: Call, database: Database) -> Roots:
 
 
 def is_default_catalog(call: Call, catalog: str | None) -> bool:
-    """Tell whether a catalog, or none, is the one to which the warehouse's roots belong."""
+    """Return whether a catalog, or none, is the one to which the warehouse's roots belong."""
     return (catalog or call.config.default_catalog).lower() == call.config.default_catalog.lower()
 
 
@@ -147,7 +147,7 @@ def default_location(call: Call, database: Database, table: Table) -> str | None
 
 
 def lies_by_default(call: Call, database: Database, table: Table) -> bool:
-    """Tell whether a table lies directly in its default directory, called by its name: in any case, as Hive asks, and encoded or not."""
+    """Return whether a table lies directly in its default directory, called by its name: in any case, as Hive asks, and encoded or not."""
     default, parsed = default_location(call, database, table), parse(table.sd.location)
     if default is None or same_place(table.sd.location, default):
         return default is not None

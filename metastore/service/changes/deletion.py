@@ -224,7 +224,7 @@ def _write(metastore: Metastore, work: Callable[[Session], T]) -> T:
 
 
 def _settled(session: Session, taken: TakenAway) -> bool:
-    """Tell whether the call that took data away was committed; if not, put it back."""
+    """Return whether the call that took data away was committed; if not, put it back."""
     if deletions.was_committed(session, taken.number):
         return True
     used = {each.place for each in occupants(session, taken.sources)}

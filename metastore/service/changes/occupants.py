@@ -76,7 +76,7 @@ def _location(row: places.PlaceRow) -> str | None:
 
 
 def _is_held(place: str, asked: Collection[str]) -> bool:
-    """Tell whether a place is one of those that were asked for, or lies in one."""
+    """Return whether a place is one of those that were asked for, or lies in one."""
     return place in asked or any(each in asked for each in above(place))
 
 

@@ -65,7 +65,7 @@ def clean(metastore: Metastore, since: int | None = None) -> int:
 
 
 def _is_free(metastore: Metastore, ready: Ready) -> bool:
-    """Tell whether no open transaction may still read what an entry replaced; note the first that surely does not, once it is known."""
+    """Return whether no open transaction may still read what an entry replaced; note the first that surely does not, once it is known."""
     entry, clock = ready.entry, ready.clock
     if entry.transaction is not None and clock.state == ABORTED:
         reason = f"Transaction {entry.transaction} of the worker was aborted: what it made is not used"

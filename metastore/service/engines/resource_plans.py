@@ -163,7 +163,7 @@ def alter_resource_plan(call: Call, request: WMAlterResourcePlanRequest) -> WMFu
 
 
 def _edits(changes: WMNullableResourcePlan, name: str) -> bool:
-    """Tell whether changes are of more than the status."""
+    """Return whether changes are of more than the status."""
     given = (changes.isSetQueryParallelism, changes.isSetDefaultPoolPath)
     return given != (None, None) or (changes.name is not None and normalize(changes.name) != name)
 

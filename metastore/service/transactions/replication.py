@@ -29,7 +29,7 @@ SOURCE = "repl.source.for"
 
 
 def is_source(database: Database) -> bool:
-    """Tell whether a database is replicated to elsewhere."""
+    """Return whether a database is replicated to elsewhere."""
     return bool((database.parameters or {}).get(SOURCE))
 
 

@@ -82,7 +82,7 @@ def _check_number(session: Session, more: int, most: int) -> None:
 
 
 def is_replayed(policy: str | None, kind: int | None) -> bool:
-    """Tell whether a request names a transaction by its id at the source; clients before Hive 4 send no type."""
+    """Return whether a request names a transaction by its id at the source; clients before Hive 4 send no type."""
     return policy is not None and kind in {None, TxnType.REPL_CREATED}
 
 
@@ -160,7 +160,7 @@ def ended_error(key: int, found: StoredTransaction | None, session: Session) -> 
 
 
 def _wrote(session: Session, found: StoredTransaction) -> bool:
-    """Tell whether a transaction noted what it writes, or has write ids."""
+    """Return whether a transaction noted what it writes, or has write ids."""
     return bool(found.holds & WROTE & ~RANGES) or (bool(found.holds & RANGES) and write_ids.is_in_range(session, found.id))
 
 

@@ -42,7 +42,7 @@ def create(session: SqlSession, names: Names, statement: CreateTable, run: Calla
 
 
 def _refuses(statement: CreateTable) -> bool:
-    """Tell whether a statement says that its table is not to be transactional."""
+    """Return whether a statement says that its table is not to be transactional."""
     return any(name.lower() == "transactional" for name in statement.properties)
 
 

@@ -56,7 +56,7 @@ def inserts(plan: Node) -> list[Node]:
 
 
 def is_insert(plan: Node) -> bool:
-    """Tell whether a statement inserts."""
+    """Return whether a statement inserts."""
     return all(kind(each) in INSERTS for each in inserts(plan))
 
 
@@ -157,5 +157,5 @@ def _with_defaults(session: SqlSession, names: Names, text: str, plan: Node, tab
 
 
 def is_default(expression: Node) -> bool:
-    """Tell whether an expression is the word DEFAULT."""
+    """Return whether an expression is the word DEFAULT."""
     return kind(expression) == "UnresolvedAttribute" and [name.upper() for name in names_of(expression.nameParts())] == ["DEFAULT"]

@@ -183,7 +183,7 @@ def read_by_spark(frame: DataFrame) -> list[str]:
 
 
 def is_command(frame: DataFrame) -> bool:
-    """Tell whether a frame holds the answer of a command, which has run, and reads nothing any more."""
+    """Return whether a frame holds the answer of a command, which has run, and reads nothing any more."""
     return kind(frame._jdf.queryExecution().commandExecuted()) in ("CommandResult", "LocalRelation")  # noqa: SLF001  # see the module
 
 

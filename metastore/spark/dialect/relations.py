@@ -79,5 +79,5 @@ def target(node: Node) -> tuple[list[str], str] | None:
 
 
 def is_change(node: Node) -> bool:
-    """Tell whether a statement updates, deletes or merges."""
+    """Return whether a statement updates, deletes or merges."""
     return kind(node) in _CHANGES

@@ -88,7 +88,7 @@ def _run(session: SqlSession, names: Names, text: str, args: Args) -> DataFrame 
 
 
 def _reads(own: object) -> bool:
-    """Tell whether a statement that turned out to be Spark's may read transactional tables all the same, as CREATE TABLE .. AS."""
+    """Return whether a statement that turned out to be Spark's may read transactional tables all the same, as CREATE TABLE .. AS."""
     return isinstance(own, CreateTable) and own.query is not None
 
 

@@ -174,7 +174,7 @@ class Names:
         return found if any(is_transactional(info.table) for info in found) else None
 
     def _is_elsewhere(self, database: Sequence[str]) -> bool:
-        """Tell whether what stands before a table's name is another catalog, or the database of global temporary views."""
+        """Return whether what stands before a table's name is another catalog, or the database of global temporary views."""
         conf = self._session.spark.conf
         return any(name == "global_temp" or conf.get(f"spark.sql.catalog.{name}", None) for name in database)
 

@@ -167,7 +167,7 @@ def _qualifiers(pieces: Sequence[Token], relation: Relation) -> list[Edit]:
 
 
 def _asks_row_ids(text: str) -> bool:
-    """Tell whether a text names the ids of rows. WrongStatement where it asks for all columns beside them."""
+    """Return whether a text names the ids of rows. WrongStatement where it asks for all columns beside them."""
     pieces = tokens(text)
     names = {piece.name.upper() for piece in pieces if piece.kind in ("word", "quoted")}
     if _FILE_NAME in names:

@@ -34,7 +34,7 @@ class Said:
     buckets: int = 0
 
     def is_transactional(self) -> bool:
-        """Tell whether a table that is made by it is to be transactional."""
+        """Return whether a table that is made by it is to be transactional."""
         return any(name.lower() == "transactional" and str(value).lower() == "true" for name, value in self.options.items())
 
 

@@ -59,7 +59,7 @@ def show(reader: Reader) -> object | None:
 
 
 def _has_more(reader: Reader) -> bool:
-    """Tell whether more than a name follows, as in SHOW CREATE TABLE t AS SERDE, which is Spark's."""
+    """Return whether more than a name follows, as in SHOW CREATE TABLE t AS SERDE, which is Spark's."""
     ahead = 0
     while reader.next(ahead).kind in ("word", "quoted", "number") and reader.next(ahead + 1).text == ".":
         ahead += 2

@@ -92,7 +92,7 @@ def statements(text: str) -> list[str]:
 
 
 def is_complete(text: str) -> bool:
-    """Tell whether the last statement of a text has its semicolon, as a shell asks before it runs what was typed."""
+    """Return whether the last statement of a text has its semicolon, as a shell asks before it runs what was typed."""
     found = tokens(text)
     return not found or found[-1].text == ";"
 
@@ -119,7 +119,7 @@ class Reader:
         return found
 
     def sees(self, *words: str) -> bool:
-        """Tell whether these words, or marks, come next."""
+        """Return whether these words, or marks, come next."""
         return all(self.next(number).word == word for number, word in enumerate(words))
 
     def takes(self, *words: str) -> bool:
@@ -138,7 +138,7 @@ class Reader:
             self.fail(" ".join(words))
 
     def at_end(self) -> bool:
-        """Tell whether nothing comes."""
+        """Return whether nothing comes."""
         return self.next() is END
 
     def expect_end(self) -> None:

@@ -53,7 +53,7 @@ class CaseMatters(ValueError):
 
 
 def is_case_sensitive(spark: SparkSession) -> bool:
-    """Tell whether Spark tells names apart by their case."""
+    """Return whether Spark tells names apart by their case."""
     return str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
 
 
@@ -109,7 +109,7 @@ def _changed(columns: Sequence[tuple[str, str]], kinds: Sequence[str]) -> tuple[
 
 
 def _is_comparable(old: str, new: str) -> bool:
-    """Tell whether statistics of a file's type hold for a table's type, or no filter on it is ever judged by them: chars and varchars."""
+    """Return whether statistics of a file's type hold for a table's type, or no filter on it is ever judged by them: chars and varchars."""
     old, new = old.strip().lower(), new.strip().lower()
     outer = old.partition("<")[0]
     if "<" in old and outer == new.partition("<")[0]:
@@ -184,11 +184,11 @@ def as_read(columns: StructType, form: Form) -> StructType:
 
 
 def is_as_table(columns: StructType, form: Form) -> bool:
-    """Tell whether files have columns as the table does, but for those that they do not have, or that it does not have any more."""
+    """Return whether files have columns as the table does, but for those that they do not have, or that it does not have any more."""
     called_so = all(name.lower() == column.name.lower() for name, column in zip(form.names, columns, strict=False))
     return called_so and not form.changed and not form.null_keys
 
 
 def is_nameless(names: Names) -> bool:
-    """Tell whether files have Hive's old names `_col0`, `_col1` .., which ORC's own reader takes by position."""
+    """Return whether files have Hive's old names `_col0`, `_col1` .., which ORC's own reader takes by position."""
     return bool(names) and all(name.startswith("_col") for name in names)

@@ -276,7 +276,7 @@ def _scan(
 
 
 def _is_flat(folder: Folder, paths: Sequence[str]) -> bool:
-    """Tell whether all files lie in directories right below the folder, as in bases and deltas: paths are then read from their end."""
+    """Return whether all files lie in directories right below the folder, as in bases and deltas: paths are then read from their end."""
     return all(path.rpartition(f"/{folder.name}/")[2].count("/") == 1 for path in paths)
 
 

@@ -65,7 +65,7 @@ class Reader:
         return frame
 
     def is_needed(self, *, busy: bool) -> bool:
-        """Tell whether somebody may read its files; `busy` says that Spark runs jobs. Py4JError once Spark has ended."""
+        """Return whether somebody may read its files; `busy` says that Spark runs jobs. Py4JError once Spark has ended."""
         if busy:
             self.used = time.monotonic()
         if self._leaves and all(self._leaves) and all(leaf.get() is None for leaves in self._leaves for leaf in leaves):

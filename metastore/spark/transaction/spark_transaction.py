@@ -89,7 +89,7 @@ class SparkTransaction:
             check_unchanged(table.table, self.read(table.database, table.name).table)
 
     def _holds(self, table: AcidTableInfo, kind: int, operation: int) -> bool:
-        """Tell whether a lock is held that is as strong, for the same operation; whoever holds any may read."""
+        """Return whether a lock is held that is as strong, for the same operation; whoever holds any may read."""
         return any(
             name == table.full_name and _STRENGTH.index(held) >= _STRENGTH.index(kind) and operation in (there, DataOperationType.SELECT)
             for name, held, there in self._held

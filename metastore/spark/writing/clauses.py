@@ -117,7 +117,7 @@ def all_columns(info: AcidTableInfo, source: DataFrame, alias: str, mentioned: I
 
 
 def _is_default(info: AcidTableInfo, value: Expression) -> bool:
-    """Tell whether a value is the word DEFAULT, and no column of this name."""
+    """Return whether a value is the word DEFAULT, and no column of this name."""
     return isinstance(value, str) and value.strip().lower() == "default" and "default" not in info.schema.names
 
 

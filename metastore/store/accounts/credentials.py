@@ -58,7 +58,7 @@ def everybody(session: Session) -> list[Credential]:
 
 
 def is_valid(session: Session, credential_id: int, now: int) -> bool:
-    """Tell whether a password or key is there and has not expired."""
+    """Return whether a password or key is there and has not expired."""
     return session.exists(VALID, key=credential_id, now=now)
 
 

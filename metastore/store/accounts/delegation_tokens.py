@@ -94,7 +94,7 @@ def delete(session: Session, identifier: bytes) -> None:
 
 
 def is_there(session: Session, key: str) -> bool:
-    """Tell whether a token is there: it was not cancelled, nor removed some time after its end."""
+    """Return whether a token is there: it was not cancelled, nor removed some time after its end."""
     return session.exists(IS_THERE, key=key)
 
 

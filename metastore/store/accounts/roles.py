@@ -65,7 +65,7 @@ def names(session: Session) -> list[str]:
 
 
 def missing_startup_roles(session: Session, admins: Sequence[str]) -> bool:
-    """Tell whether a role that a server begins with, or an admin user's membership, is missing."""
+    """Return whether a role that a server begins with, or an admin user's membership, is missing."""
     if not set(STARTUP_ROLES) <= set(names(session)):
         return True
     return bool(set(admins) - {*session.column(ADMINS)})

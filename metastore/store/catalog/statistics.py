@@ -105,7 +105,7 @@ def kind_of(raw: Sequence[Any]) -> str | None:
 
 
 def are_of_one_kind(found: Iterable[Sequence[Any]]) -> bool:
-    """Tell whether the same field of ColumnStatisticsData is set in all."""
+    """Return whether the same field of ColumnStatisticsData is set in all."""
     return len({raw[2][:_HEAD] for raw in found}) < 2
 
 

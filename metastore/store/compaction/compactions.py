@@ -269,7 +269,7 @@ def insert_many(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def peek(session: Session, state: str, pool: str | None, before: int, version: str | None) -> bool:
-    """Tell whether an entry in a state waits for a worker of a pool; without a pool for one of none, or since longer than `before`.
+    """Return whether an entry in a state waits for a worker of a pool; without a pool for one of none, or since longer than `before`.
 
     Entries that a worker of the same `version` has put back do not count.
     """
@@ -337,7 +337,7 @@ def ready(session: Session, state: str, now: int, after: int) -> list[Ready]:
 
 
 def is_silent(session: Session, state: str, since: int) -> bool:
-    """Tell whether `revoke` would find an entry."""
+    """Return whether `revoke` would find an entry."""
     return session.exists(IS_SILENT, state_key=state, since=since)
 
 

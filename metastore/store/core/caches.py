@@ -77,7 +77,7 @@ class QuietQueue:
         self._quiet: frozenset[Hashable] = frozenset()
 
     def is_quiet(self, wanted: Hashable) -> bool:
-        """Tell whether there was nothing to wait for among what is wanted."""
+        """Return whether there was nothing to wait for among what is wanted."""
         return wanted in self._quiet
 
     def note(self, wanted: Hashable, *, quiet: bool) -> None:

@@ -157,7 +157,7 @@ class Session:
         return None if row is None or row[0] is None else int(row[0])
 
     def exists(self, clause: ClauseElement, **params: Any) -> bool:
-        """Tell whether a query has rows."""
+        """Return whether a query has rows."""
         return self.row(clause, **params) is not None
 
     def column(self, clause: ClauseElement, **params: Any) -> list[Any]:

@@ -166,7 +166,7 @@ def number(session: Session) -> int:
 
 
 def pending(session: Session) -> bool:
-    """Tell whether there are events without an id."""
+    """Return whether there are events without an id."""
     return session.exists(HAS_PENDING)
 
 

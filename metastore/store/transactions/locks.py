@@ -283,7 +283,7 @@ def acquire(session: Session, key: int, now: int) -> bool:
 
 
 def exists(session: Session, key: int) -> bool:
-    """Tell whether a lock is there."""
+    """Return whether a lock is there."""
     return session.exists(EXISTS, key=key)
 
 

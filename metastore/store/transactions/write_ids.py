@@ -154,7 +154,7 @@ class Range(NamedTuple):
 
 
 def is_range(transactions: Sequence[int]) -> bool:
-    """Tell whether some transactions, which ascend, are several and consecutive."""
+    """Return whether some transactions, which ascend, are several and consecutive."""
     return len(transactions) > 1 and transactions[-1] - transactions[0] == len(transactions) - 1
 
 
@@ -198,7 +198,7 @@ def owner(session: Session, key: TableKey, write_id: int) -> int | None:
 
 
 def is_in_range(session: Session, transaction: int) -> bool:
-    """Tell whether a transaction has a write id, of any table, within a range. The query reads all ranges: for errors only."""
+    """Return whether a transaction has a write id, of any table, within a range. The query reads all ranges: for errors only."""
     return session.exists(COVERED, key=transaction)
 
 

@@ -42,7 +42,7 @@ class HiveSchema:
         self._empty: dict[str, bool] = {}
 
     def has(self, table: str, column: str | None = None) -> bool:
-        """Tell whether there is a table, and such a column of it."""
+        """Return whether there is a table, and such a column of it."""
         return table in self._tables and (column is None or column in self._tables[table][1])
 
     def name_of(self, table: str) -> sa.sql.quoted_name:
@@ -50,7 +50,7 @@ class HiveSchema:
         return _quoted(self._tables[table][0])
 
     def is_empty(self, table: str) -> bool:
-        """Tell whether a table has no rows, or is not there."""
+        """Return whether a table has no rows, or is not there."""
         if table not in self._empty:
             self._empty[table] = not self.has(table) or not self.session.rows(self._select(table, ()).limit(1))
         return self._empty[table]

@@ -41,7 +41,7 @@ class Calls:
             client.close()
 
     def knows(self, method: str) -> bool:
-        """Tell whether no call has shown yet that the server does not know a method."""
+        """Return whether no call has shown yet that the server does not know a method."""
         return method not in self._unknown
 
     def ask(self, method: str, *arguments: Any, absent: Any = None, missing: tuple[type[Exception], ...] = ()) -> Any:

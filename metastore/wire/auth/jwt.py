@@ -179,7 +179,7 @@ def _discovered(issuer: str) -> str:
 
 
 def is_trustworthy(url: str) -> bool:
-    """Tell whether what a URL gives can not be exchanged on its way: TLS, or this machine."""
+    """Return whether what a URL gives can not be exchanged on its way: TLS, or this machine."""
     parts = urlsplit(url)
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1"))
 

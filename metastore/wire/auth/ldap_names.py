@@ -17,7 +17,7 @@ _NAME = "\ue000"
 
 
 def is_dn(user: str) -> bool:
-    """Tell whether a user wrote a distinguished name."""
+    """Return whether a user wrote a distinguished name."""
     return "=" in user
 
 
@@ -40,7 +40,7 @@ def first_value(dn: str) -> tuple[str, str]:
 
 
 def lies_below(dn: str, base: str) -> bool:
-    """Tell whether an entry lies below another, at any depth."""
+    """Return whether an entry lies below another, at any depth."""
     inner, outer = canonical(dn) or (), canonical(base) or ()
     return 0 < len(outer) < len(inner) and inner[-len(outer) :] == outer
 

@@ -234,7 +234,7 @@ class Dispatcher:
         return value
 
     def administers(self, client: Client) -> bool:
-        """Tell whether a client may see what concerns the server as a whole: anybody where nobody's rights are asked for."""
+        """Return whether a client may see what concerns the server as a whole: anybody where nobody's rights are asked for."""
         if self._metastore.authorizer is None:
             return True
         try:

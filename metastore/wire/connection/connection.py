@@ -140,11 +140,11 @@ class Connection:
         return not (self._stopping or self._is_over())
 
     def _is_over(self) -> bool:
-        """Tell whether the connection is to be closed, so that its client logs in again."""
+        """Return whether the connection is to be closed, so that its client logs in again."""
         return time.monotonic() >= self._ends_at or self.was_proved_otherwise()
 
     def was_proved_otherwise(self) -> bool:
-        """Tell whether the client logged in by a certificate, and the files have changed by which that was found good."""
+        """Return whether the client logged in by a certificate, and the files have changed by which that was found good."""
         if self._proved_by is None:
             return False
         tls, context = self._proved_by

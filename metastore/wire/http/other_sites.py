@@ -51,7 +51,7 @@ def check_name(client: Client, headers: Mapping[str, str]) -> HttpAnswer | None:
 
 
 def is_here(client: Client) -> bool:
-    """Tell whether a client comes from this machine."""
+    """Return whether a client comes from this machine."""
     return is_loopback(client.address.rpartition(":")[0])
 
 
@@ -60,7 +60,7 @@ def _refusal(text: str) -> HttpAnswer:
 
 
 def _is_local_name(host: str) -> bool:
-    """Tell whether a name, perhaps with a port, is this machine's for certain."""
+    """Return whether a name, perhaps with a port, is this machine's for certain."""
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
     return name.lower() == "localhost" or is_loopback(name.strip("[]")) or name.lower() in _names_of_this_machine()
 

@@ -252,7 +252,7 @@ class _Alteration:
         return not (is_absolute(old.location) and is_absolute(new.location) and same_place(old.location, new.location))
 
     def _is_moved_to_root(self, old: StorageDescriptor | None, new: StorageDescriptor | None) -> bool:
-        """Tell whether the request gives the partition the root of a file system for its directory."""
+        """Return whether the request gives the partition the root of a file system for its directory."""
         if new is None or not new.location or (old is not None and old.location == new.location) or not is_root(new.location):
             return False
         return old is None or not is_absolute(old.location) or not same_place(old.location, new.location)
@@ -278,7 +278,7 @@ class _Alteration:
         return new
 
     def _needs_quick_stats(self, old: Mapping[str, str], new: Mapping[str, str], sd: StorageDescriptor) -> bool:
-        """Tell whether basic statistics are recomputed: missing, changed, or the request says who made them."""
+        """Return whether basic statistics are recomputed: missing, changed, or the request says who made them."""
         return (
             (self._says_who_counted or not quick_stats.are_same(old, new))
             and quick_stats.wanted(self._call, new, self._environment)

@@ -28,7 +28,7 @@ def mark(call: Call, name: TableName, values: Mapping[str, str] | None, kind: in
 
 
 def is_marked(call: Call, name: TableName, values: Mapping[str, str] | None, kind: int | None) -> bool:
-    """Tell whether the partition is marked. UnknownTable, InvalidPartition, MetaError."""
+    """Return whether the partition is marked. UnknownTable, InvalidPartition, MetaError."""
     table_id, partition = _marked(call, name, values, kind)
     return call.database.read(lambda session: partition_marks.is_marked(session, table_id, partition))
 

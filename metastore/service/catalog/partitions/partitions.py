@@ -162,7 +162,7 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
 
 
 def _reads_name(call: Call, partition: str, keys: Sequence[str]) -> bool:
-    """Tell whether a client's name of a partition is read where it is not as it is stored."""
+    """Return whether a client's name of a partition is read where it is not as it is stored."""
     return not call.client.release.knows_keys_by_case or has_keys(partition, keys)
 
 

@@ -19,7 +19,7 @@ ROWS = "numRows"
 
 
 def wanted(call: Call, parameters: Mapping[str, str], environment: Mapping[str, str]) -> bool:
-    """Tell whether the server is to look at directories for this request."""
+    """Return whether the server is to look at directories for this request."""
     if DO_NOT_UPDATE not in environment and DO_NOT_UPDATE not in parameters:
         return call.config.stats_autogather
     said = (environment.get(DO_NOT_UPDATE, "").lower(), parameters.get(DO_NOT_UPDATE, "").lower())
@@ -32,12 +32,12 @@ def reach_of(call: Call, table: Table) -> Reach:
 
 
 def are_given(environment: Mapping[str, str]) -> bool:
-    """Tell whether a request says that it brings statistics of the data as it is now."""
+    """Return whether a request says that it brings statistics of the data as it is now."""
     return environment.get("STATS_GENERATED") in ("TASK", "USER")
 
 
 def are_same(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
-    """Tell whether a request has numFiles and totalSize, neither of them changed."""
+    """Return whether a request has numFiles and totalSize, neither of them changed."""
     for key in FAST:
         value = after.get(key)
         if value is None or before.get(key, value) != value:

@@ -125,14 +125,14 @@ def _count(
 
 
 def _lies_elsewhere(before: Table, after: Table) -> bool:
-    """Tell whether the request gives the table another directory."""
+    """Return whether the request gives the table another directory."""
     if after.sd is None or before.sd is None or after.tableType in VIEWS or not after.sd.location:
         return False
     return not before.sd.location or not same_place(before.sd.location, after.sd.location)
 
 
 def _gathers(call: Call, table: Table, environment: Mapping[str, str]) -> bool:
-    """Tell whether basic statistics of an unpartitioned table's directory are to be set."""
+    """Return whether basic statistics of an unpartitioned table's directory are to be set."""
     wanted = quick_stats.wanted(call, table.parameters, environment)
     return wanted and not table.partitionKeys and table.tableType not in VIEWS and bool(table.sd.location)
 
@@ -174,7 +174,7 @@ def _check_columns(name: TableName, old: Table, new: Table, columns: list[FieldS
 
 
 def checks_types(call: Call, table: Table) -> bool:
-    """Tell whether a column's type may only become one as which its data can be read."""
+    """Return whether a column's type may only become one as which its data can be read."""
     if not call.config.disallow_incompatible_col_type_changes or table.tableType in VIEWS or keeps_own_columns(table):
         return False
     serde = table.sd.serdeInfo if table.sd is not None else None
@@ -182,7 +182,7 @@ def checks_types(call: Call, table: Table) -> bool:
 
 
 def _same_keys(old: Table, new: Table) -> bool:
-    """Tell whether the partition keys have the same names; types and comments may differ."""
+    """Return whether the partition keys have the same names; types and comments may differ."""
     return [normalize(key.name) for key in old.partitionKeys] == [normalize(key.name) for key in new.partitionKeys or []]
 
 

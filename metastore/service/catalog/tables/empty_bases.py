@@ -34,7 +34,7 @@ TRUNCATED, DROPPED = "truncated", "dropped"
 
 
 def keeps_data(environment: Mapping[str, str]) -> bool:
-    """Tell whether a request to truncate asks that no data is deleted."""
+    """Return whether a request to truncate asks that no data is deleted."""
     return environment.get(KEEPS_DATA, "").lower() == "true"
 
 

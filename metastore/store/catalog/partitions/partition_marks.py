@@ -21,7 +21,7 @@ def mark(session: Session, table_id: int, partition: str, time: int) -> None:
 
 
 def is_marked(session: Session, table_id: int, partition: str) -> bool:
-    """Tell whether a mark is set."""
+    """Return whether a mark is set."""
     return session.exists(FIND, table_key=table_id, partition_key=partition)
 
 

@@ -18,7 +18,7 @@ def insert(session: Session, number: str) -> None:
 
 
 def was_committed(session: Session, number: str) -> bool:
-    """Tell whether the call with a number was committed, once its transaction has ended; if not, it can not be from now on."""
+    """Return whether the call with a number was committed, once its transaction has ended; if not, it can not be from now on."""
     session.insert_missing(deletions, [{"number": number, "taken_back": 1}])
     return session.number(TAKEN_BACK, key=number) == 0
 

@@ -266,7 +266,7 @@ def locked(session: Session, table: Table, answer: Answer, state: Row | None = N
 
 
 def is_locked(table: Table, answer: Answer, state: Row | None) -> bool:
-    """Tell whether `lock_known` found that very table, and its row said no other than `state`, if that is known."""
+    """Return whether `lock_known` found that very table, and its row said no other than `state`, if that is known."""
     row = answer.rows[0] if answer.rows else (None,)
     return bool(row[0] == table.id if state is None else row == state)
 
