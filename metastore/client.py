@@ -28,14 +28,14 @@ _LIMITS = WireSettings(max_message_size=2**31 - 1, max_container_size=2**31 - 1)
 
 
 def is_unknown_method(error: Exception) -> bool:
-    """Return whether a call failed because the server has no such method, as those of older releases."""
+    """Return whether a call failed because the server has no such method, like servers of older releases."""
     return isinstance(error, TApplicationException) and error.type == TApplicationException.UNKNOWN_METHOD
 
 
 class Client:
     """Every Thrift method is a method of this object, with positional or keyword arguments; not for several threads.
 
-    It returns what the method returns and raises the Thrift exceptions that it declares, TApplicationException for an
+    It returns the method's value and raises the Thrift exceptions that the method declares, TApplicationException for an
     unknown method or an internal error, OSError when no server answers.
     """
 
@@ -162,7 +162,9 @@ def connect(
 def _place(
     uri: str, timeout: float | None, tls: ssl.SSLContext | None, login: ClientLogin | Bearer | None
 ) -> Callable[[], ClientConnection]:
-    """Return what opens a connection to the server of one URI. Raises ValueError, LoginError for a login that does not fit the scheme."""
+    """Return the function that opens a connection to the server of one URI. Raises ValueError, LoginError for a login that does not fit the
+    scheme.
+    """
     split = urlsplit(uri if "://" in uri else f"thrift://{uri}")
     if split.scheme not in ("thrift", "http", "https") or not split.hostname:
         raise ValueError(f"{uri!r} is not a metastore URI; write thrift://host:port, or https://host:port/metastore")

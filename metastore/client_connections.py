@@ -126,7 +126,9 @@ class HttpConnection:
         self.feed = frame_feed(body)
 
     def has_ended(self) -> bool:
-        """Return whether the server has closed the connection since the last answer. Where it said so, the library has closed it too."""
+        """Return whether the server has closed the connection since the last answer. Where the server announced it, the library has closed
+        it too.
+        """
         return self._http.sock is not None and _has_ended(self._http.sock)
 
     def close(self) -> None:

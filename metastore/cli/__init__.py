@@ -119,7 +119,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command that the arguments name. It ends quietly when whoever reads its output, such as `head`, has had enough."""
+    """Run the command that the arguments name. It ends quietly when the reader of its output, such as `head`, closes the pipe."""
     try:
         app()
     finally:

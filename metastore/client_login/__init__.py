@@ -4,7 +4,7 @@ connect(uri, login=Kerberos())                      the user's tickets, or a key
 connect(uri, login=Token(text))                     a delegation token
 connect(uri, login=Plain("alice", "secret"))        a password, over TLS
 connect("https://host:9083/metastore", login=Bearer(text))    a JSON web token, over HTTP; Plain serves there too
-    connect(uri)                                    what variables of the environment say, see `client_login.environment`
+    connect(uri)                                    as variables of the environment say, see `client_login.environment`
 """
 
 from metastore.client_login.bearer import Bearer

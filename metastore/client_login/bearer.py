@@ -7,6 +7,6 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Bearer:
-    """A token that whoever bears it may use; it goes with each request."""
+    """A token that every bearer may use; it is sent with each request."""
 
     token: str = field(repr=False)

@@ -1,9 +1,9 @@
-"""Choose a login by variables of the environment, so that whatever a program starts logs in as it does. It never logs in itself.
+"""Choose a login by variables of the environment, so that the programs which a program starts log in as it does. It never logs in itself.
 
 METASTORE_CLIENT_LOGIN       kerberos, token, plain, jwt (over HTTP) or none; unset: token if HADOOP_TOKEN_FILE_LOCATION is set, else none
 METASTORE_CLIENT_PRINCIPAL   the server's Kerberos principal; unset: hive/_HOST
 METASTORE_CLIENT_KEYTAB      keytab to log in from, with the user's principal in METASTORE_CLIENT_USER; unset: the cache of tickets
-METASTORE_CLIENT_TOKEN       the text of a delegation token; unset: that of the file in HADOOP_TOKEN_FILE_LOCATION
+METASTORE_CLIENT_TOKEN       the text of a delegation token; unset: the token in the file HADOOP_TOKEN_FILE_LOCATION
 METASTORE_CLIENT_USER, METASTORE_CLIENT_PASSWORD    of plain
 METASTORE_CLIENT_JWT         the JSON web token; unset: HMS_JWT, which Hive's client takes
 """

@@ -12,7 +12,7 @@ from metastore.wire.auth.sasl import ClientRefused, Layer
 
 @dataclass(frozen=True)
 class Kerberos:
-    """Whose tickets, and which server.
+    """The tickets to use, and the server.
 
     `principal` is the server's, `_HOST` in it the host that is connected to. `keytab` holds the key of `user`; without a keytab the
     tickets are those of `cache`, else of KRB5CCNAME. `qualities` are the protections to agree on, the most wanted first.

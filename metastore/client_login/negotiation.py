@@ -1,4 +1,4 @@
-"""Negotiate a login by SASL, the client's side. It never knows what a mechanism says.
+"""Negotiate a login by SASL, the client's side. It never looks into the messages of a mechanism.
 
 Source: Thrift's TSaslTransport.
 """
@@ -14,7 +14,7 @@ from metastore.wire.sockets.transport import Feed, Malformed
 
 
 class LoginError(ConnectionError):
-    """A login was refused, or can not begin. The message says why and what to do."""
+    """A login was refused, or can not begin. The message has the reason and the remedy."""
 
 
 class ClientMechanism(Protocol):
@@ -34,14 +34,14 @@ class ClientMechanism(Protocol):
 
 
 class ClientLogin(Protocol):
-    """Who logs in and how, for any number of connections."""
+    """The user who logs in and the mechanism, for any number of connections."""
 
     def begin(self, host: str) -> ClientMechanism:
         """Begin a login at a host. Raises LoginError."""
 
 
 def authenticate(send: Callable[[bytes], object], feed: Feed, mechanism: ClientMechanism) -> Layer | None:
-    """Log in on a connection that nothing was sent on; return what protects its frames. Raises LoginError, EndOfStream."""
+    """Log in on a connection on which nothing was sent yet; return the layer of its frames. Raises LoginError, EndOfStream."""
     answer, begin = mechanism.step(b""), login_message(START, mechanism.name.encode())
     while True:
         send(begin + login_message(COMPLETE if mechanism.complete else OK, answer))

@@ -30,7 +30,7 @@ class Token:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], signature: str = "") -> Token:
-        """Read the metastore's token from a file of Hadoop's tokens, that of a service (`hive.metastore.token.signature`). LoginError."""
+        """Read the metastore's token, or the token of a service (`hive.metastore.token.signature`), from a file of Hadoop's. LoginError."""
         try:
             found = read_token_file(Path(path).read_bytes())
         except OSError as error:

@@ -1,7 +1,7 @@
-"""Hold every setting of the server in one frozen object, and say where each value came from.
+"""Hold every setting of the server in one frozen object, with the source of each value.
 
 `settings` declares them, `values` reads and writes them as text, `sources` collects them from files, environment and options,
-`hive_properties` judges what came under names of Hive's, `document` prints `docs/settings.md` and `docs/hive-properties.md`, `classes`
+`hive_properties` judges the properties under Hive's names, `document` prints `docs/settings.md` and `docs/hive-properties.md`, `classes`
 loads a class that a setting names. Nothing here acts on a setting.
 """
 

@@ -13,7 +13,8 @@ T = TypeVar("T")
 def load_class(path: str, base: type[T], what: str, *, unknown: str, wrong: str) -> type[T]:
     """Return a class that derives from `base`.
 
-    ConfigError, which calls the class `what`: with the text `unknown` where the path names no class, `wrong` where it names another one.
+    ConfigError, which calls the class `what`: the text is `unknown` where the path names no class, and `wrong` where it names another kind
+    of class.
     """
     module, separator, name = path.partition(":")
     if not separator or not module or not name:

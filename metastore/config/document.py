@@ -1,6 +1,6 @@
 """Print pages of the documentation: `python -m metastore.config.document > docs/settings.md`, with `hive` docs/hive-properties.md.
 
-A test compares the files with what this prints. Never reads a configuration.
+A test compares the files with this output. Never reads a configuration.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Say what becomes of properties under Hive's names: used, not needed, not used, or refused because they promise more than there will be.
+"""Judge the properties under Hive's names: used, not needed, not used, or refused because they promise more than this server will do.
 
-A promise is a property by which a metastore of Hive's is safer than this server is unless settings of its own say so. One that the
-settings do not keep is refused at the start; an operator who decides otherwise in a setting of ours is warned. Never reads a file.
+A promise is a property that makes Hive's metastore safer than this server, unless the server's own settings do the same. A promise that the
+settings do not keep ends the start; an operator who overrides it by one of this server's settings is warned. Never reads a file.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Promise:
     asks: Callable[[str], bool]
     """Whether a value asks for it."""
     kept: Callable[[Config, str], bool]
-    """Whether the settings give what a value asks for."""
+    """Whether the settings provide the protection that a value asks for."""
     setting: str
-    """The setting that gives it. One that is given decides, whatever the property asks for, unless `binding`."""
+    """The setting that provides it. If this setting is given, it overrides the property, unless `binding`."""
     remedy: str
     binding: bool = False
 
@@ -68,7 +68,7 @@ def _authorized(config: Config, _value: str) -> bool:
 
 
 def _methods(value: str) -> list[str]:
-    """Return what a value of `metastore.authentication` names; NONE and NOSASL check nobody."""
+    """Return the mechanism that a value of `metastore.authentication` names; NONE and NOSASL check nobody."""
     return [each for each in value.upper().replace(",", " ").split() if each not in {"NONE", "NOSASL"}]
 
 
@@ -204,8 +204,8 @@ NOT_NEEDED: tuple[tuple[str, str], ...] = (
 def logins(given: Mapping[str, str], other: Mapping[str, str], values: Mapping[str, Any]) -> tuple[tuple[str, ...], str] | None:
     """Return the `authentication` that Hive's properties ask for, and the source of the property.
 
-    `given` holds the properties' sources and `other` their values, `values` the settings. None if they ask for none, or for one of which
-    something is not named.
+    `given` holds the properties' sources and `other` their values, `values` the settings. None if they ask for none, or if a part of the
+    mechanism is not named.
     """
     wanted: list[str] = []
     source = ""
@@ -224,7 +224,7 @@ def logins(given: Mapping[str, str], other: Mapping[str, str], values: Mapping[s
 
 
 def verdicts(config: Config) -> Iterator[Verdict]:
-    """Yield what becomes of each property that was given under a name of Hive's, in the order in which they were given."""
+    """Yield the judgement on each property that was given under a name of Hive's, in the order in which they were given."""
     promised = {name: _judge(config, promise) for promise in PROMISES for name in promise.names}
     for name, source in config.hive.items():
         judged, setting = promised.get(name), by_name().get(name)
@@ -270,7 +270,7 @@ def _judged(config: Config) -> Iterator[Verdict]:
 
 
 def _judge(config: Config, promise: Promise) -> Verdict | None:
-    """Return what becomes of a promise; None where it was not given. The spelling that was given last counts."""
+    """Return the judgement on a promise; None where it was not given. The spelling that was given last counts."""
     backing = by_name().get(promise.names[0])
     if backing is not None:
         if backing.name not in config.sources:

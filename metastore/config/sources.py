@@ -1,8 +1,7 @@
-"""Collect the settings: defaults, hive-site.xml, TOML, environment, options, assignments; what comes later wins.
+"""Collect the settings: defaults, hive-site.xml, TOML, environment, options, assignments; a later source overrides an earlier one.
 
-A name that looks like one of ours but is unknown is an error; a foreign Hive property is kept in `Config.other`, and what becomes of
-each is said by `hive_properties`. Java's own database settings are left aside with a warning, for its schema is not ours. Never opens
-a database.
+An unknown name in this server's form is an error. A foreign Hive property is kept in `Config.other`, and `hive_properties` judges it.
+The database settings of Java's metastore are ignored with a warning, because its schema is another one. Never opens a database.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def load(
 
 
 def changed(config: Config, name: str, text: str, source: str) -> Config:
-    """Return settings of which one has another value, by any name of it; a name that is none of ours is kept as Hive's. ConfigError."""
+    """Return the settings with one value changed, by any name of it; an unknown name is kept as a Hive property. ConfigError."""
     setting = by_name().get(name)
     if setting is None:
         return replace(config, other={**config.other, name: text})
@@ -101,7 +100,7 @@ class _Collected:
                 raise ConfigError(f"unknown setting {written} ({source}){_nearest(written)}")
 
     def take_logins(self) -> None:
-        """Turn what Hive's properties say of logins into `authentication`, unless that is given."""
+        """Derive `authentication` from Hive's properties for logins, unless it is given."""
         if "authentication" not in self.values and (found := logins(self.hive, self.other, self.values)) is not None:
             self.values["authentication"], self.sources["authentication"] = found
 

@@ -31,8 +31,8 @@ class ConfigError(Exception):
 def parse(text: object, default: Value, unit: str) -> Value:
     """Turn a value from a file, the environment or an option into the type of the setting's default.
 
-    `unit` is that of a number without one: "s" or "min" for durations, "bytes" for sizes, "" for others. Lists are
-    separated by commas, mappings are JSON. Raises ValueError, whose text says what was expected.
+    `unit` applies to a number without one: "s" or "min" for durations, "bytes" for sizes, "" for others. Lists are
+    separated by commas, mappings are JSON. Raises ValueError, whose text names the expected form.
     """
     if isinstance(default, bool):
         return _boolean(text)

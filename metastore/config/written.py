@@ -1,4 +1,4 @@
-"""Write settings as a TOML file, with what became of each property of Hive's: the beginning of a configuration of one's own."""
+"""Write settings as a TOML file, with the judgement on each Hive property: the beginning of an own configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADS = {
     "not used": "Not used here, and kept for clients that ask for them",
     "not needed": "Not needed here",
 }
-"""Headings by what becomes of properties, in the order in which they are written."""
+"""Headings by judgement on properties, in the order in which they are written."""
 
 
 def toml(config: Config, origin: str) -> str:

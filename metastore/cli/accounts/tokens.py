@@ -26,7 +26,7 @@ def show(
     hive_site: HiveSite = None,
     assignments: Assignments = None,
 ) -> None:
-    """Print whose tokens there are and for how long; those that have ended stay until the server removes them. Times are UTC."""
+    """Print the tokens with their owners and ends; ended tokens stay until the server removes them. Times are UTC."""
     from metastore.store.accounts import delegation_tokens
 
     with opened(db, config, hive_site, assignments) as database:

@@ -1,4 +1,4 @@
-"""`metastore ls` and `metastore show`: look at what any metastore holds. Never changes them."""
+"""`metastore ls` and `metastore show`: look at the objects of any metastore. Never changes them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def revoke(
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take back what was granted. Tables that lie there stay."""
+    """Revoke the grant. Tables at the location stay."""
     from metastore.service.authorization import location_grants
 
     with opened(db, config, hive_site, assignments) as database:

@@ -1,4 +1,4 @@
-"""Read objects by their names from a server of any release. What is not there is an error, where a list would be empty."""
+"""Read objects by their names from a server of any release. A missing object is an error, where a list would be empty."""
 
 from __future__ import annotations
 

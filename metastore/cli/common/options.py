@@ -67,7 +67,7 @@ def settings(options: dict[str, object], config_file: Path | None, hive_site: Pa
 def opened(
     db: str | None, config: ConfigFile, hive_site: HiveSite, assignments: Assignments, *, current: bool = True
 ) -> Iterator[Database]:
-    """Open the database of the settings; what it refuses ends the command, and so does another schema where a `current` one is needed."""
+    """Open the database of the settings; its refusal ends the command, and so does another schema where a `current` one is needed."""
     chosen = settings({"db": db}, config, hive_site, assignments)
     from metastore.errors import MetastoreError
     from metastore.store.core import migrate
@@ -87,7 +87,7 @@ def opened(
 
 @contextmanager
 def asking(uri: str, tls_ca: Path | None) -> Iterator[Client]:
-    """Connect to a server; what it refuses, and a server that is not there, ends the command."""
+    """Connect to a server; a refusal, and a server that does not answer, ends the command."""
     from thriftpy2.thrift import TApplicationException, TException
 
     from metastore.client import connect

@@ -10,14 +10,14 @@ from contextlib import contextmanager, nullcontext
 import typer
 
 LINE_SECONDS = 10
-"""Between two lines of long work, where there is no terminal."""
+"""Seconds between two lines of a long task, where there is no terminal."""
 Step = Callable[[str], None]
-"""Is called when a step is done, with what was done."""
+"""The function to call when a step is done, with a description of it."""
 
 
 @contextmanager
 def steps(title: str, total: int | None) -> Iterator[Step]:
-    """Yield what is to be called after each of `total` steps; None if nobody knows how many there are."""
+    """Yield the function to call after each of `total` steps; None if their number is not known."""
     if sys.stderr.isatty():
         with _bar(title, total) as step:
             yield step
@@ -36,7 +36,7 @@ def steps(title: str, total: int | None) -> Iterator[Step]:
 
 @contextmanager
 def amount(title: str, unit: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Yield what is to be called with how many more are done; rate and time left are shown, of `total` if it is known.
+    """Yield the function to call with the number of further items done; rate and time left are shown, of `total` if it is known.
 
     A bar on a terminal; elsewhere a line every ten seconds, and one at the end.
     """

@@ -1,4 +1,4 @@
-"""Ask a server for its pages over HTTP, as whoever the environment says. Only this project's server has them."""
+"""Ask a server for its pages over HTTP, with the login that the environment chooses. Only this project's server has them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _NoLogin(ValueError):
 
 
 def fetch(uri: str, tls_ca: Path | None, path: str) -> str:
-    """Return the text of a page of the server at `thrift://HOST:PORT` or `http(s)://HOST:PORT`; what it refuses ends the command."""
+    """Return the text of a page of the server at `thrift://HOST:PORT` or `http(s)://HOST:PORT`; a refusal ends the command."""
     from urllib.error import HTTPError
 
     try:
@@ -34,7 +34,7 @@ def fetch(uri: str, tls_ca: Path | None, path: str) -> str:
 
 
 def _address(uri: str, tls_ca: Path | None) -> str:
-    """Return where the pages of the server are. Raises ValueError for what is not a URI."""
+    """Return the address of the server's pages. Raises ValueError for a text that is not a URI."""
     split = urlsplit(uri if "://" in uri else f"thrift://{uri}")
     host = f"[{split.hostname}]" if ":" in (split.hostname or "") else split.hostname
     return f"{'https' if tls_ca is not None or split.scheme == 'https' else 'http'}://{host}:{split.port or DEFAULT_PORT}"

@@ -18,7 +18,7 @@ class Misfit(Exception):
 
 
 def to_thrift(kind: int, detail: Any, value: Any, place: str) -> Any:
-    """Convert a JSON value to a Thrift type; `detail` is what thriftpy2 declares of it, `place` names it in errors."""
+    """Convert a JSON value to a Thrift type; `detail` is thriftpy2's declaration of it, `place` names it in errors."""
     if kind == TType.STRUCT:
         return _to_struct(detail, value, place)
     if kind in {TType.LIST, TType.SET}:
@@ -60,7 +60,7 @@ def _to_struct(declared: type[TPayload], value: Any, place: str) -> Any:
 
 
 def to_json(value: Any) -> Any:
-    """Convert a Thrift value to what `json` can write; fields that are not set are left out."""
+    """Convert a Thrift value to a form that `json` can write; fields that are not set are left out."""
     if isinstance(value, TPayload):
         items = ((spec, getattr(value, spec[1])) for spec in value.thrift_spec.values())
         return {spec[1]: _named(spec, item) for spec, item in items if item is not None}

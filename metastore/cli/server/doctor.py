@@ -1,4 +1,4 @@
-"""`metastore doctor`: look at all that a server with given settings needs, and say of each what to do. It changes nothing that stays."""
+"""`metastore doctor`: check everything that a server with given settings needs, and give advice for each. It leaves no change behind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SLOW_DATABASE = 0.02
 
 
 class Finding(NamedTuple):
-    """One result of a check: its name, OK, WARNING or FAILED, and what to do."""
+    """One result of a check: its name, OK, WARNING or FAILED, and the advice."""
 
     check: str
     outcome: str
@@ -51,9 +51,9 @@ def doctor(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check what `serve` with the same options needs: settings, codec, files, certificate, database, schema, clock, warehouse.
+    """Check the needs of `serve` with the same options: settings, codec, files, certificate, database, schema, clock, warehouse.
 
-    Each line says what was found and what to do. The exit status is 0 if a server would work, warnings or not, and 1 if it would not.
+    Each line has the finding and the advice. The exit status is 0 if a server would work, warnings or not, and 1 if it would not.
     """
     found = list(_findings(lambda: load({"db": db}, config_file=config, hive_site=hive_site, assignments=assignments or ())))
     if uri is not None:
@@ -129,7 +129,7 @@ def _certificate(config: Config) -> Iterator[Finding]:
 def _not_after(certificate: str, key: str | None) -> float:
     """Return the time at which a certificate ends, in seconds. OSError (ssl.SSLError is one) for files that do not fit.
 
-    A handshake in memory tells it, with a client that trusts just this certificate, as of whatever day.
+    It is read from a handshake in memory, whose client trusts just this certificate, whether it has expired or not.
     """
     server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     server.load_cert_chain(certificate, key, password="")

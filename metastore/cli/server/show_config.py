@@ -1,4 +1,4 @@
-"""`metastore config`: show every setting, its value and where it came from, and what becomes of Hive's. Never prints a secret."""
+"""`metastore config`: show every setting, its value and its source, and the judgement on Hive's properties. Never prints a secret."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def show_config(
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show every setting, its value and where it came from, and what becomes of each property of Hive's.
+    """Show every setting, its value and where it came from, and how each property of Hive's is treated.
 
-    It is what `serve` with the same options would use. `--check` lists properties of Hive's alone, and says what ends a start.
+    `serve` with the same options would use these values. `--check` lists only properties of Hive's, with those that would end a start.
     """
     chosen = settings({"db": db}, config, hive_site, assignments)
     wanted = set(names or ())
@@ -58,7 +58,7 @@ def _nearest(name: str) -> str:
 
 
 def _wrong(config: Config) -> str | None:
-    """Return what would end the start of a server."""
+    """Return the reasons for which a server would not start."""
     from metastore import app
     from metastore.errors import MetastoreError
 

@@ -1,4 +1,4 @@
-"""`metastore slow`: show which calls took long, and what they took the time for. Never keeps a call itself."""
+"""`metastore slow`: show the calls that took long, and the parts of their time. Never keeps a call itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def slow(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the calls that took `slow_call_threshold` or longer, the newest first, with what took their time."""
+    """List the calls that took `slow_call_threshold` or longer, the newest first, with the parts of their time."""
     found = [
         each for each in slow_calls(uri, tls_ca) if (method is None or each["method"] == method) and (user is None or each["user"] == user)
     ][:limit]

@@ -1,4 +1,4 @@
-"""`metastore top`: show what a server does now: calls per second, slow calls, waiting locks. It only reads."""
+"""`metastore top`: show the activity of a server: calls per second, slow calls, waiting locks. It only reads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Sample:
 
 
 def read_sample(text: str, at: float) -> Sample:
-    """Return what metrics in Prometheus's text tell, read at a time by the monotonic clock."""
+    """Return the sample that metrics in Prometheus's text hold, read at a time of the monotonic clock."""
     from prometheus_client.parser import text_string_to_metric_families
 
     sample = Sample(at)
@@ -76,7 +76,7 @@ class View(NamedTuple):
 
 
 def view(before: Sample, now: Sample, waiting: list[Sequence[str]], calls: list[dict[str, Any]]) -> View:
-    """Return what to show of the time between two samples, of the locks that wait and the slow calls."""
+    """Return the text to show of the time between two samples, of the locks that wait and the slow calls."""
     passed = max(now.at - before.at, 1e-9)
     rates = []
     for method, (number, errors, seconds) in now.calls.items():
@@ -115,7 +115,7 @@ def top(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a server does, until Ctrl-C: calls per second by method, errors, locks that wait, the newest slow calls."""
+    """Show the activity of a server until Ctrl-C: calls per second by method, errors, locks that wait, the newest slow calls."""
     with contextlib.suppress(KeyboardInterrupt):
         before = _sample(uri, tls_ca)
         if once or as_json or not sys.stdout.isatty():

@@ -1,4 +1,5 @@
-"""`metastore sql`: run SQL on Spark, over transactional tables too, from a file, from arguments or as it is typed. Knows no SQL itself.
+"""`metastore sql`: run SQL on Spark, over transactional tables too, from a file, from arguments or from the terminal. It does not parse SQL
+itself.
 
 This file is also a program for `spark-submit`, which takes the path of a file.
 """
@@ -69,7 +70,7 @@ def _text(execute: list[str], file: Path | None) -> str | None:
 
 
 def _session(uri: str, master: str | None, conf: list[str]) -> Session:
-    """Open a session that knows the metastore's tables. What is missing ends the command."""
+    """Open a session on the metastore's tables. A missing requirement ends the command."""
     for setting in conf:
         if "=" not in setting:
             fail(f"--conf {setting}: write KEY=VALUE", 2)
@@ -93,7 +94,7 @@ def _divided(text: str) -> list[str]:
 
 
 def _run(spark: Session, as_json: bool, statement: str) -> bool:
-    """Run a statement and print its rows, in JSON on one line each statement; tell whether it was right."""
+    """Run a statement and print its rows, in JSON on one line each statement; return whether it succeeded."""
     from metastore.spark import sql as run
 
     try:
@@ -108,7 +109,7 @@ def _run(spark: Session, as_json: bool, statement: str) -> bool:
         spark.sparkContext.cancelAllJobs()
         typer.echo("stopped", err=True)
         return False
-    except Exception as error:  # noqa: BLE001  # whatever it is, whoever typed the statement reads it
+    except Exception as error:  # noqa: BLE001 # the user who typed the statement reads any error
         typer.echo(f"metastore: {_said(error)}", err=True)
         return False
     finally:
@@ -124,7 +125,7 @@ def _let_go() -> None:
 
 
 def _said(error: Exception) -> str:
-    """Return what an error says, without the stack of the JVM."""
+    """Return the message of an error, without the stack of the JVM."""
     text = str(getattr(error, "message", None) or error) or type(error).__name__
     return f"{type(error).__name__}: {text.partition('JVM stacktrace:')[0].partition(chr(10) + chr(9) + 'at ')[0].strip()}"
 
@@ -139,7 +140,7 @@ def _shown(value: Any) -> str:
 
 
 def _type(spark: Session, as_json: bool) -> None:
-    """Run what is typed until `exit;` or the end of the input."""
+    """Run the statements that are typed until `exit;` or the end of the input."""
     from metastore.spark.grammar.tokens import is_complete
 
     typer.echo(HELP)
@@ -170,7 +171,7 @@ def _until_wrong(spark: Session, as_json: bool, statements: Iterable[str]) -> No
 
 
 def _history() -> Callable[[], None]:
-    """Let lines be edited and found again, where Python has readline; return what keeps them for the next time."""
+    """Let lines be edited and found again, where Python has readline; return the function that saves the history."""
     try:
         import readline
     except ImportError:

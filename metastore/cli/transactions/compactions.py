@@ -39,7 +39,7 @@ def list_compactions(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what waits, what is worked on and what is cleaned, each with what it waits for."""
+    """List compactions that wait, run or are cleaned, each with the reason for which it waits."""
     from metastore import idl
 
     if state is not None and state not in LETTERS:
@@ -104,7 +104,7 @@ def _row(entry: ShowCompactResponseElement, opened: Mapping[int, TxnInfo], now: 
 
 
 def reason(entry: ShowCompactResponseElement, opened: Mapping[int, TxnInfo], now: int) -> str:
-    """Say what a compaction waits for, or why it ended; `opened` holds the open transactions in ascending order."""
+    """Say why a compaction waits, or why it ended; `opened` holds the open transactions in ascending order."""
     if entry.state == STATE_TEXTS[INITIATED]:
         pool = "" if entry.poolName in (None, DEFAULT_POOL) else f" of pool {entry.poolName}"
         if entry.errorMessage and entry.workerVersion:

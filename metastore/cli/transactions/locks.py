@@ -1,4 +1,4 @@
-"""`metastore locks`: show the locks of any metastore and what waits for what, and release some. Never guesses which."""
+"""`metastore locks`: show the locks of any metastore with the locks that each waits for, and release some. Never guesses which."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """List locks: what is locked how, whether it is granted or waits and for which lock, who asked, and when they were last heard of."""
+    """List locks: object, type, whether granted or waiting for which lock, owner, and time of the last heartbeat."""
     from metastore.idl import ShowLocksRequest
 
     database, _, table = (name or "").partition(".")
@@ -70,7 +70,7 @@ def with_waits(found: list[dict[str, Any]], uri: str, tls_ca: Path | None) -> li
 
 
 def values_of(each: Any) -> dict[str, Any]:
-    """Return a component of a lock as `show_locks` tells it, in our words; times are in milliseconds."""
+    """Return a component of a lock that `show_locks` answered, in the words of the glossary; times are in milliseconds."""
     from metastore.idl import LockState, LockType
 
     types = {

@@ -34,7 +34,7 @@ def show(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the open transactions: who opened them, how long ago, and when their owner was last heard of."""
+    """List the open transactions: owner, age, and time of the last heartbeat."""
     from metastore.idl import TxnState
 
     with asking(uri, tls_ca) as client:
