@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def build(config: Config, listeners: Listeners | None = None) -> Metastore:
     """Make the parts of one process. Their connections open when they are first used: call it after a fork.
 
-    Without `listeners` those of the settings are made. Raises MetaError for a listener that can not be loaded and for a database
+    Without `listeners` the listeners of the settings are made. Raises MetaError for a listener that can not be loaded and for a database
     URL of an unknown kind.
     """
     database = Database(config.db, pool_size=config.database_pool_size)
@@ -90,7 +90,7 @@ def close(metastore: Metastore) -> None:
 def check(config: Config) -> None:
     """Raise MetaError, ConfigError or OSError for settings with which no server can be started, without asking the database.
 
-    A MetaError may be that of a listener, or of a warehouse whose file system has no driver here.
+    A MetaError may come from a listener, or from a warehouse whose file system has no driver here.
     """
     hive_properties.check(config)
     Listeners.check(config)
@@ -109,11 +109,11 @@ def check(config: Config) -> None:
 
 
 def prepare(config: Config) -> None:
-    """Bring the schema up to date, make the objects that a server begins with and take back what a killed one had begun.
+    """Bring the schema up to date, make the objects that a server begins with and undo changes that a killed server had begun.
 
     Leaves no connection open.
 
-    Raises VersionMismatch when a newer server has made the schema, and what `check` raises, before anything is changed.
+    Raises VersionMismatch when a newer server has made the schema, and as `check` does, before anything is changed.
     """
     check(config)
     metastore = build(config, Listeners())
@@ -164,7 +164,7 @@ def _check_whitelist(config: Config) -> None:
 
 
 def warnings(config: Config) -> list[str]:
-    """Say what an operator may have meant otherwise."""
+    """Warn of settings that an operator may have meant otherwise."""
     found = [*config.warnings, *hive_properties.overruled(config)]
     if config.authorization != "none" and (not config.authentication or "anonymous" in config.authentication):
         found.append(
@@ -175,7 +175,7 @@ def warnings(config: Config) -> list[str]:
 
 
 def start_worker(config: Config) -> tuple[Metastore, Runner]:
-    """Make the parts of a worker process, take back what a killed one had begun, run the init listeners and begin the periodic jobs."""
+    """Make the parts of a worker process, undo changes that a killed one had begun, run the init listeners and begin the periodic jobs."""
     metastore = build(config)
     recover(metastore)
     metastore.listeners.started()
@@ -192,7 +192,7 @@ def compactors(config: Config) -> Beside | None:
 
     if not config.compactor_worker_threads:
         return None
-    server = secrets.token_hex(3)  # tells its processes from those of other servers that share a host's name
+    server = secrets.token_hex(3)  # distinguishes its processes from those of other servers that share a host's name
 
     def name_of(pid: int) -> str:
         return f"{platform.node()}-{pid}-{server}"
@@ -223,7 +223,7 @@ def compactors(config: Config) -> Beside | None:
 
 
 def check_compactors(config: Config) -> None:
-    """Raise MetaError where processes are to compact, and what they need is not installed."""
+    """Raise MetaError where processes are to compact, but their libraries are not installed."""
     missing = [name for name in ("pyarrow", "pyorc", "numpy") if find_spec(name) is None]
     if config.compactor_worker_threads and missing:
         names = " and ".join(missing)
@@ -293,7 +293,7 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
         close(metastore)
 
     supervisor = Supervisor(wire_settings(config), start, ready=ready, close_metastore=end, beside=compactors(config))
-    gc.freeze()  # what is loaded stays shared between the workers, and out of their collections
+    gc.freeze()  # loaded objects stay shared between the workers, and out of their garbage collection
     # A thousand partitions are a hundred thousand objects without a cycle: with Python's own thresholds, decoding them took twice the time.
     gc.set_threshold(50_000, 20, 50)
     gc.enable()

@@ -1,4 +1,4 @@
-"""The error tree: what an operation raises; `methods/interface/errors.py` turns each into the Thrift exception that the method declares.
+"""The error tree of all operations; `methods/interface/errors.py` turns each into the Thrift exception that the method declares.
 
     MetastoreError
     |- InvalidObject          a name, column, location or value that can not be stored
@@ -13,13 +13,13 @@
     |- ConfigValueSecurity    a setting that may not be read over the wire
     |- NoSuchTransaction, TransactionAborted
     |- NoSuchLock, TransactionOpen
-    |- MetaError              everything else; what Java calls MetaException
+    |- MetaError              everything else; MetaException in Java
     |  |- PermissionDenied    the caller lacks a privilege
     |  |- VersionMismatch     the database's schema is newer than this server
     |  |- RequestTooLarge     a limit was exceeded; the message names the setting
     |  `- MissingArgument     an argument without which the call has no meaning was not sent
 
-A message names the object, what is wrong with it, and what to do.
+A message names the object, the fault and the remedy.
 """
 
 from __future__ import annotations
@@ -108,5 +108,5 @@ class RequestTooLarge(MetaError):
 class MissingArgument(MetaError):
     """An argument without which the call has no meaning was not sent, in a method where Hive 3's server ends the connection.
 
-    Hive 3's own client takes the end of the connection for the answer, so that is what it gets; others get an error.
+    Hive 3's own client takes the end of the connection for the answer, so it gets that; others get an error.
     """

@@ -1,9 +1,9 @@
-"""Tell which names in the folder of a table are no data. This module knows no file system."""
+"""Recognise names in the folder of a table that are not data. This module does not access files."""
 
 from __future__ import annotations
 
 TEMPORARY = "-tmp."
-"""The beginning of names of folders in which Hive 4 notes what the tasks of a statement wrote; the name of its delta follows."""
+"""The beginning of names of folders in which Hive 4 lists the files of a statement's tasks; the name of its delta follows."""
 
 
 def is_hidden(name: str) -> bool:

@@ -1,7 +1,7 @@
 """Read Thrift files into modules of classes that thriftpy2's protocols encode and decode.
 
 thriftpy2's own parser makes the same classes (`tests/test_idl.py` compares them), but takes half a second for the Hive
-interface, at each start of each program. This one reads what the files in `idl/` consist of, and refuses the rest of the
+interface, at each start of each program. This one reads the part of the language that the files in `idl/` use, and refuses the rest of the
 language, such as typedefs, defaults of fields, and annotations. This module never writes a cache.
 """
 
@@ -24,7 +24,7 @@ _SIMPLE = {
 }  # fmt: skip
 
 Type = int | tuple[int, Any]
-"""A type as `thrift_spec` holds it: a number of `TType`, with what it contains for a struct, enum, list, set or map."""
+"""A type as `thrift_spec` holds it: a number of `TType`, with the contained types for a struct, enum, list, set or map."""
 Field = tuple[int, str, Type, bool]
 """Number, name, type, and whether it is required."""
 

@@ -1,6 +1,6 @@
 """Set up structlog: one line per event, as JSON or for a terminal. This module never opens a file of its own choice.
 
-Whether everything is logged, whatever the level is, stands in memory that forked processes share: one switch works for all of them.
+The switch that logs everything, at any level, is in memory that forked processes share: it works for all of them.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ class _Lines:
             self._write_rest(line[written or 0 :])
 
     def _write_rest(self, line: bytes) -> None:
-        """Write what the system did not take at once, which a pipe that is full may do."""
+        """Write the rest that the system did not take at once, as with a full pipe."""
         while line:
             written = self._write(line)
-            if written is None:  # nobody who waits for it told the system to let writers wait
+            if written is None:  # the file is non-blocking, though nobody here waits for it
                 time.sleep(0.001)
             line = line[written or 0 :]
 
@@ -80,12 +80,12 @@ class _Lines:
 
 
 def log_everything(on: bool) -> None:
-    """Log every event, in this process and in all that were forked from it or from which it was; or those of the level again."""
+    """Log every event, in this process, its ancestors and its forks; or again by the level."""
     _everything[0] = on
 
 
 def logs_everything() -> bool:
-    """Return whether every event is logged, whatever the level is."""
+    """Return whether every event is logged, at any level."""
     return bool(_everything[0])
 
 
@@ -110,7 +110,7 @@ def _logger(level: int) -> Any:
 
 
 def _silent(say: Callable[..., None]) -> Callable[..., None]:
-    """Return what says something only while everything is logged."""
+    """Return a logger that logs only while everything is logged."""
 
     def maybe(logger: Any, event: str, *args: Any, **fields: Any) -> None:
         if _everything[0]:
@@ -128,7 +128,7 @@ def _masked(_logger: Any, _level: str, event: Any) -> Any:
 
 
 def _json(logger: Any, level: str, event: Any) -> bytes:
-    """Do what structlog's own processors do for a line, in half the time: many calls have one."""
+    """Do the same as structlog's own processors for a line, in half the time: many calls have one."""
     if "exc_info" in event:
         event = _masked(logger, level, structlog.processors.format_exc_info(logger, level, event))
     event["level"] = level

@@ -14,9 +14,9 @@ LOCATION = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(.*)", re.D
 ALIASES = {"s3a": "s3", "s3n": "s3", "": "file", "wasb": "abfs", "wasbs": "abfs", "abfss": "abfs", "gcs": "gs"}
 """Schemes that name the same file system to fsspec."""
 LENGTH = 512
-"""Characters of a place's text: what every database can have in an index."""
+"""The most characters of a place's text: every database can have so many in an index."""
 END = "0"
-"""The character after the slash: `x0` is the first text behind all of what lies in `x`."""
+"""The character after the slash: `x0` is the first text after all places in `x`."""
 
 
 class Location(NamedTuple):
@@ -59,7 +59,7 @@ def read(location: str) -> Location:
 
 
 def place_of(location: str | None) -> str | None:
-    """Return the one text of all spellings of a place, `s3://bucket/x`, without a slash at its end; None for what names no place.
+    """Return the one text of all spellings of a place, `s3://bucket/x`, without a slash at its end; None for a text that names no place.
 
     A namenode's port is 8020 where none is given, and hosts have no case.
     """
@@ -73,7 +73,7 @@ def place_of(location: str | None) -> str | None:
 
 
 def indexed(location: str | None) -> str | None:
-    """Return what a row keeps of the text of a location's place, to find it by: as much as every database can have in an index."""
+    """Return the beginning of a place's text by which a row is found: as much as every database can have in an index."""
     place = place_of(location)
     return place and place[:LENGTH]
 

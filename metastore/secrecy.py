@@ -1,4 +1,4 @@
-"""Say what of names and texts people may see: nothing of passwords, keys and tokens. It knows no setting."""
+"""Keep passwords, keys and tokens out of names and texts that people see. It reads no setting."""
 
 from __future__ import annotations
 

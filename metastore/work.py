@@ -1,6 +1,6 @@
-"""Note for each thread what its work takes, part by part: the database, its locks, its pool, files, encoding. It never waits itself.
+"""Measure for each thread the parts of its call's time: the database, its locks, its pool, files, encoding. It never waits itself.
 
-A thread serves one call at a time, so whoever begins a call begins its work, and reads at the end what it took. No moment is in two parts,
+A thread serves one call at a time, so the caller that begins a call begins its measure, and reads it at the end. No moment is in two parts,
 so that they add up to the call's time with what is left, the part `other`. Noting a round trip takes a quarter of a microsecond.
 """
 
@@ -48,15 +48,15 @@ class Work:
         """Whether the next round trip has a statement that locks rows."""
         self.is_in_files = False
         self.trace: Callable[[str, float, float], None] | None = None
-        """Is told of each round trip: its last statement, when it began by `perf_counter`, and how long it took."""
+        """A function that gets each round trip: its last statement, its beginning by `perf_counter`, and its duration in seconds."""
 
     def begin(self) -> None:
-        """Forget what was noted: a call begins."""
+        """Forget all notes: a call begins."""
         self.statements = 0
         self.wait_seconds = self.pool_seconds = self.lock_seconds = self.sql_seconds = self.files_seconds = self.encoding_seconds = 0.0
 
     def parts(self, seconds: float) -> tuple[float, ...]:
-        """Return what each of `PARTS` took of the seconds since the work began."""
+        """Return the seconds of each of `PARTS` since the call began."""
         wait, pool, lock, sql, files, encode = (
             self.wait_seconds, self.pool_seconds, self.lock_seconds, self.sql_seconds, self.files_seconds, self.encoding_seconds,
         )  # fmt: skip
@@ -88,7 +88,7 @@ class _Here(threading.local):
 
 
 here = _Here()
-"""`here.work` is that of the thread which asks."""
+"""`here.work` is the measure of the calling thread."""
 
 
 class _InFiles:

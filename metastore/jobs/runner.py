@@ -153,7 +153,7 @@ class Runner:
 
 
 def _log_failure(event: str, error: Exception, **fields: object) -> None:
-    """Log why something failed: with the stack unless the error says all, as that of a database that is gone does."""
+    """Log a failure: with the stack, unless the error says all, as the error for a database that is gone does."""
     if isinstance(error, MetastoreError):
         log.error(event, reason=error.message, **fields)
     else:

@@ -66,8 +66,7 @@ class Authorizer:
         raise NotImplementedError
 
     def sees_all_tables(self, who: Who, catalog: str, database: str) -> bool:  # noqa: ARG002  # for those that can tell
-        """Return whether `who` sees all tables of a database, those too that will be made: their names are then not asked for one by one.
-        """
+        """Return whether `who` sees all tables of a database, also future ones: their names are then not asked for one by one."""
         return False
 
     def seen_tables(self, who: Who, catalog: str, database: str) -> set[str] | None:  # noqa: ARG002  # for those that can tell

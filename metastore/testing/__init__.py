@@ -45,7 +45,7 @@ class RunningServer:
 def serving(directory: Path | str | None = None, **settings: object) -> Iterator[RunningServer]:
     """Start a server, yield it when it is ready, and end it.
 
-    `directory` keeps its database, warehouse and log; without one they go with the server. `settings` are those of the server by name
+    `directory` keeps its database, warehouse and log; without one they are deleted with the server. `settings` are the server's by name
     (`docs/settings.md`), such as `authorization="grants"`. Raises RuntimeError with the log's end if it does not start.
     """
     home = Path(tempfile.mkdtemp(prefix="metastore-") if directory is None else directory)

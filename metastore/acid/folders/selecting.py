@@ -105,8 +105,7 @@ def _select(files: Files, folder: Folder, snapshot: TableSnapshot, *, insert_onl
 
 
 def _is_mixed(delta: Delta, write_ids: SeenWriteIds) -> bool:
-    """Return whether a delta may hold rows that must not be seen; a compactor's snapshot takes whole ranges, aborted write ids among them.
-    """
+    """Return whether a delta may hold rows that must not be seen. A compactor's snapshot takes whole ranges, with aborted write ids."""
     low, high = delta.low, delta.high
     return write_ids.valid_range(low, high) is not Extent.ALL or write_ids.aborted_range(low, high) is not Extent.NONE
 

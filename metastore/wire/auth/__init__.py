@@ -1,1 +1,1 @@
-"""Authentication of connections: one module for each mechanism. None of them knows of SQL: `service` gives them what is stored."""
+"""Authentication of connections: one module for each mechanism. None of them runs SQL: `service` reads the stored credentials."""

@@ -37,7 +37,7 @@ class Peer:
 
     @property
     def private(self) -> bool:
-        """Whether nobody on the way can read what is sent: with TLS, or within this machine."""
+        """Whether nobody on the way can read the connection: with TLS, or within this machine."""
         return self.encrypted or is_loopback(self.address.rpartition(":")[0])
 
 
@@ -152,12 +152,12 @@ class Authenticator:
             raise ClientRefused(f"The delegation token of {login.user} was cancelled or has reached its end; get a new one")
 
     def login_missing(self) -> ClientRefused:
-        """Return what is answered to a client that begins to call without a login."""
+        """Return the answer to a client that calls without a login."""
         return ClientRefused(f"This server asks for a login; it lets in by {', '.join(self.offered)}")
 
 
 def check(config: Config) -> None:
-    """Raise ConfigError for an address beyond this machine where nothing is said about who is let in."""
+    """Raise ConfigError for an address beyond this machine where no setting decides who may log in."""
     host = config.host if is_loopback(config.admin_host) or not config.admin_port else config.admin_host or config.host
     if not config.authentication and not is_loopback(host):
         raise ConfigError(

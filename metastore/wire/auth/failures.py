@@ -9,7 +9,7 @@ from collections.abc import Callable
 from metastore.wire.auth.sasl import TooManyTries
 
 Who = tuple[str, str]
-"""A client's site, and what all spellings of a user's name have in common."""
+"""A client's site, and the form that all spellings of a user's name share."""
 MAX_REMEMBERED = 10_000
 """Sites, and users of a site, that are remembered."""
 KNOWN_FOR = 86_400.0

@@ -1,4 +1,4 @@
-"""Let few computations run at one time, and the sites of those that wait take turns. It does not know what is computed."""
+"""Let few computations run at one time, and give the sites of the waiting ones turns. It does not look at the computation itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Gate:
         self._free = at_once
         self._waiting = 0
         self._queues: OrderedDict[str, deque[threading.Event]] = OrderedDict()
-        """Who waits, by site; the first site has the next turn."""
+        """The waiting tries by site; the first site has the next turn."""
 
     @contextmanager
     def passed(self, site: str) -> Iterator[None]:

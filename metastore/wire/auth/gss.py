@@ -1,6 +1,6 @@
 """Parts of both sides of a login by Kerberos: the library, the protection of frames, and errors in words. It never logs anybody in.
 
-The library `gssapi` comes with the extra `kerberos`; without it this module can not be imported, which ConfigError tells.
+The library `gssapi` comes with the extra `kerberos`; without it this module can not be imported, which raises ConfigError.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ QUALITIES = {"authentication": 1, "integrity": 2, "privacy": 4}
 LARGEST = 0xFFFFFF
 """Bytes of a protected frame that this side takes: the most that three bytes can say."""
 _SMALLEST_ROOM = 256
-"""Bytes that a client's buffer must hold of what it is sent, or every reply would be torn into crumbs."""
+"""The smallest buffer of a client, in bytes: with less every reply would be split into tiny frames."""
 
 _ADVICE = {
     2529638944: "the client's ticket has expired: let it log in again (kinit, or a keytab that it renews from)",
@@ -56,7 +56,7 @@ class KerberosLayer:
         return cls(context, encrypted=encrypted, max_size=max_size)
 
     def wrap(self, data: bytes) -> bytes:
-        """Return one frame's payload as it is sent; `data` is no longer than `max_size`."""
+        """Return the payload of one frame, protected for sending; `data` is at most `max_size` long."""
         return bytes(wrap(self._context, data, self._encrypted).message)
 
     def unwrap(self, data: bytes) -> bytes:
@@ -73,7 +73,7 @@ class KerberosLayer:
 
 
 def error_text(error: GSSError) -> str:
-    """Return what went wrong in one line: Kerberos' own text, and what to do where that is known."""
+    """Return the error in one line: Kerberos' own text, and the remedy where that is known."""
     minor, said = error.min_code, ""
     if minor:
         said = " ".join(error.get_all_statuses(minor, False))

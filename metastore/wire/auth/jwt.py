@@ -33,7 +33,7 @@ MAX_TOKEN = 16_384
 LEEWAY = 60
 """Seconds that the clocks of issuer and server may differ."""
 MIN_REFETCH = 10.0
-"""Seconds between two fetches of the same keys, whatever tokens name."""
+"""Seconds between two fetches of the same keys, even for tokens with unknown keys."""
 MAX_AGE = 300.0
 """Seconds after which keys are fetched again, so that a withdrawn one is no longer taken."""
 MAX_STALE = 3600.0
@@ -138,7 +138,7 @@ def _texts(claim: object) -> list[str]:
 
 
 def _fitting(keys: KeySet, header: Mapping[str, Any]) -> list[Key]:
-    """Return the keys that may have signed a token: those that it names, all without a name (RFC 7515, 4.1.4 and D), if they suit."""
+    """Return the suitable keys that may have signed a token: the named ones, or all without a name (RFC 7515, 4.1.4 and D)."""
     algorithm, name = header.get("alg"), header.get("kid")
     if algorithm not in ALGORITHMS:
         return []
@@ -179,7 +179,7 @@ def _discovered(issuer: str) -> str:
 
 
 def is_trustworthy(url: str) -> bool:
-    """Return whether what a URL gives can not be exchanged on its way: TLS, or this machine."""
+    """Return whether nobody on the way can replace the answer of a URL: TLS, or this machine."""
     parts = urlsplit(url)
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1"))
 

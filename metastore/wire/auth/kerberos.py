@@ -71,7 +71,7 @@ class KerberosLogin:
         self._next: Callable[[bytes], bytes | LoginDone] = self._begin
 
     def step(self, response: bytes) -> bytes | LoginDone:
-        """Take what the client sent and return the next challenge, or the end. Raises ClientRefused."""
+        """Take a message of the client and return the next challenge, or the end. Raises ClientRefused."""
         step, self._next = self._next, _ended
         try:
             return step(response)

@@ -1,4 +1,4 @@
-"""Passwords of a directory: bind as the user, then ask whether the user and the user's groups are let in.
+"""Passwords of a directory: bind as the user, then ask whether the user and the user's groups may log in.
 
 Source: Hive's LdapAuthenticationProviderImpl and its filters, whose settings these are.
 """
@@ -38,7 +38,7 @@ MAX_POOLED = 5
 
 
 class LdapEntry(NamedTuple):
-    """A user's entry. A directory finds it by other spellings too, all of which are to be one user."""
+    """A user's entry. A directory finds it by other spellings too: all of them mean one user."""
 
     dn: str
     name: str
@@ -205,12 +205,12 @@ class Ldap:
         return None if own is None else LdapEntry(str(found["dn"]), own)
 
     def _admitted(self, connection: Any, entry: LdapEntry) -> Login | None:
-        """Return the login of a user whom the filters let in, None for one whom they do not."""
+        """Return the login of a user whom the filters admit, None for another one."""
         groups = self._groups_admitted(connection, *entry)
         return None if groups is None else Login(entry.name, "ldap", groups=groups)
 
     def _groups_admitted(self, connection: Any, dn: str, name: str) -> tuple[str, ...] | None:
-        """Return the groups of a user whom the filters let in, None for one whom they do not."""
+        """Return the groups of a user whom the filters admit, None for another one."""
         config = self._config
         if config.ldap_custom_query:
             found = _search(connection, config.ldap_base_dn, config.ldap_custom_query, (config.ldap_group_membership_key,))
@@ -248,7 +248,7 @@ def _search(connection: Any, base: str, query: str, attributes: tuple[str, ...],
 
 
 def _bases(patterns: str) -> list[str]:
-    """Return where entries of patterns such as `uid=%s,ou=people,dc=example` lie, separated by colons."""
+    """Return the parents of the entries that patterns such as `uid=%s,ou=people,dc=example`, separated by colons, name."""
     return [pattern.partition(",")[2] for pattern in patterns.split(":") if "," in pattern]
 
 

@@ -22,7 +22,7 @@ def is_dn(user: str) -> bool:
 
 
 def canonical(dn: str) -> Canonical | None:
-    """Return what all spellings of a distinguished name share; None for a text that is none."""
+    """Return the form that all spellings of a distinguished name share; None for a text that is not one."""
     try:
         parts = parse_dn(dn, escape=False, strip=True)
     except (LDAPInvalidDnError, IndexError):
@@ -40,7 +40,7 @@ def first_value(dn: str) -> tuple[str, str]:
 
 
 def lies_below(dn: str, base: str) -> bool:
-    """Return whether an entry lies below another, at any depth."""
+    """Return whether an entry is below another, at any depth."""
     inner, outer = canonical(dn) or (), canonical(base) or ()
     return 0 < len(outer) < len(inner) and inner[-len(outer) :] == outer
 

@@ -36,7 +36,7 @@ def login_message(status: int, payload: bytes = b"") -> bytes:
 
 
 def negotiate(feed: Feed, send: Send, choose: Callable[[str], Mechanism]) -> LoginDone:
-    """Let a client log in and return what came of that. `choose` makes the mechanism of a name, or raises ClientRefused.
+    """Let a client log in and return the login with its layer. `choose` makes the mechanism of a name, or raises ClientRefused.
 
     A failed login is reported to the client. Raises ClientRefused, EndOfStream, Malformed.
     """
@@ -64,7 +64,7 @@ class Frames:
     """The frames after a login, on top of the connection's bytes."""
 
     def __init__(self, feed: Feed, layer: Layer | None, max_size: int) -> None:
-        """`max_size` is that of a frame to be read, in bytes."""
+        """`max_size` is the greatest size of a frame to be read, in bytes."""
         self._feed = feed
         self._layer = layer
         self._max_size = max_size

@@ -1,7 +1,8 @@
-"""Ask the stores of passwords one after the other, and hold up those who guess. It knows no store itself.
+"""Ask the stores of passwords one after the other, and delay clients that guess. It implements no store itself.
 
-A wrong password delays the next try for the same user from the same site. Many, whatever users they name, close the site to all but users
-who logged in from there before (`failures`). What costs much, computing a hash or asking a directory, is done few times at once (`gate`).
+A wrong password delays the next try for the same user from the same site. Many of them, for the same or for different users, close the site
+to all but users who logged in from there before (`failures`). Expensive steps, computing a hash or asking a directory, are done few at a
+time (`gate`).
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from metastore.wire.auth.sasl import ClientRefused, TooManyTries
 from metastore.wire.sockets.addresses import site_of
 
 Check = Callable[[str, str, AbstractContextManager[None]], Login | None]
-"""From name and password to the login; None if they do not fit. What costs much it does within the context, which it enters at most once.
+"""A function from name and password to the login; None if they do not fit. It does expensive steps within the context, which it enters at
+most once.
 
-It raises ClientRefused where it can not tell.
+It raises ClientRefused where it can not decide.
 """
 MAX_LENGTH = 4096
 """Characters of a name or password."""
@@ -97,7 +99,7 @@ class Passwords:
 
     @contextmanager
     def _admission(self, gate: Gate, who: Who) -> Iterator[None]:
-        """Let what costs much be done. Raises TooManyTries."""
+        """A context for an expensive step. Raises TooManyTries."""
         self._of_sites.check(who)
         with gate.passed(who[0]):
             self._of_sites.check(who)  # of those that waited some may have failed meanwhile

@@ -12,7 +12,7 @@ from metastore.service.call.identity import Login
 
 
 class ClientRefused(Exception):
-    """A login failed. The text is for the log and for the client: it names what is wrong and what to do, and never a secret."""
+    """A login failed. The text is for the log and for the client: it names the fault and the remedy, and never a secret."""
 
 
 class TooManyTries(ClientRefused):
@@ -25,13 +25,13 @@ class TooManyTries(ClientRefused):
 
 
 class Layer(Protocol):
-    """Protects what follows a login (auth-int, auth-conf)."""
+    """The protection of the frames after a login (auth-int, auth-conf)."""
 
     max_size: int
     """Most bytes that `wrap` may be given at once, so that the other side's buffer holds the frame."""
 
     def wrap(self, data: bytes) -> bytes:
-        """Return one frame's payload as it is sent; `data` is no longer than `max_size`."""
+        """Return the payload of one frame, protected for sending; `data` is at most `max_size` long."""
 
     def unwrap(self, data: bytes) -> bytes:
         """Return one frame's payload as the other side meant it. Raises ClientRefused if it was changed on the way."""
@@ -52,4 +52,4 @@ class Mechanism(Protocol):
     """The server's side of one login by one mechanism; made anew for each connection."""
 
     def step(self, response: bytes) -> bytes | LoginDone:
-        """Take what the client sent, b"" for no initial response; return the next challenge, or the end. Raises ClientRefused."""
+        """Take a message of the client, b"" for no initial response; return the next challenge, or the end. Raises ClientRefused."""

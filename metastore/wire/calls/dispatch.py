@@ -1,4 +1,4 @@
-"""Answer one message: find the handler, run it, tell the listeners, encode the result or the error, log it.
+"""Answer one message: find the handler, run it, notify the listeners, encode the result or the error, log it.
 
 This module never reads from or writes to a socket, and no error of a handler leaves it.
 """
@@ -73,17 +73,17 @@ class Outcome:
     object: str = ""
     """The object of the call, as the method's signature describes it."""
     result: str = "ok"
-    """"ok", or what went wrong."""
+    """"ok", or the class of the error."""
     reason: str = ""
     """The text of the error, for the log."""
     refused: bool = False
-    """Whether the caller lacks a privilege, or named what it may not see."""
+    """Whether the caller lacks a privilege, or named an object that it may not see."""
     ends: bool = False
     """Whether the connection is to end without a reply."""
     query: str = ""
     """The id of the query that the call was made for, "" if it is not known."""
     trace: str = ""
-    """The id of its trace, "" if no collector is told of it."""
+    """The id of its trace, "" if it is not sent to a collector."""
 
 
 class Dispatcher:
@@ -147,9 +147,10 @@ class Dispatcher:
         self, client: Client, entry: Method | ConsoleQuery, received: int, args: Any,
         step: Callable[[Call, Outcome], Any], fail: Callable[[Outcome, Exception], None],
     ) -> Outcome:  # fmt: skip
-        """Run a call, whichever way it came: note it, tell the listeners of its end, keep it if it was slow. It raises what `fail` raises.
+        """Run a call, over Thrift or from the console: note it, notify the listeners of its end, keep it if it was slow. Raises as `fail`
+        does.
 
-        `step` returns the method's value and notes in the outcome what it finds out; `fail` hears of its error.
+        `step` returns the method's value and notes its findings in the outcome; `fail` gets its error.
         """
         outcome = Outcome(entry.name, perf_counter(), received, entry.changes)
         client.running, client.running_since = outcome.method, outcome.began
@@ -160,7 +161,7 @@ class Dispatcher:
         failed: Exception | None = None
         try:
             value = step(call, outcome)
-        except Exception as raised:  # noqa: BLE001  # `fail` knows what to make of it
+        except Exception as raised:  # noqa: BLE001 # `fail` sorts the errors
             failed = raised
             outcome.result, outcome.reason = type(raised).__name__, reason(raised)
             fail(outcome, raised)
@@ -200,9 +201,9 @@ class Dispatcher:
         self._log.warning("slow call", **asdict(slow))
 
     def run(self, client: Client, method: str, **arguments: Any) -> Any:
-        """Run a method, or a query of the console, for who speaks no Thrift: all else is as in `answer`, and it is recorded.
+        """Run a method, or a console query, for a caller that does not speak Thrift: all else is as in `answer`, and it is recorded.
 
-        Raises MetastoreError, and what a fault of the server raises.
+        Raises MetastoreError, and any exception for a fault of the server.
         """
         query = QUERIES.get(method)
         entry = query if query is not None else self._methods[method]
@@ -216,7 +217,7 @@ class Dispatcher:
             outcome.object = query.describe(args) if query is not None else signature(method).describe(args)
             try:
                 value = self._run(entry, call, args)
-            except TException as raised:  # a refusal that the method could tell no other way, or an error of a client's making
+            except TException as raised:  # a refusal for which the method declares no exception, or an error of a client's making
                 cause = raised.__cause__
                 raise (cause if isinstance(cause, errors.MetastoreError) else errors.MetaError(str(raised))) from raised
             return value
@@ -234,12 +235,12 @@ class Dispatcher:
         return value
 
     def administers(self, client: Client) -> bool:
-        """Return whether a client may see what concerns the server as a whole: anybody where nobody's rights are asked for."""
+        """Return whether a client may see facts about the server as a whole: anybody where rights are not checked."""
         if self._metastore.authorizer is None:
             return True
         try:
             return Decision(Call(self._metastore, client, "show_settings"), self._metastore.authorizer, "QUERY").is_admin
-        except errors.MetastoreError:  # who decides can not be asked
+        except errors.MetastoreError:  # the authorizer can not be asked
             return False
 
     def record(self, client: Client, outcome: Outcome) -> None:
@@ -272,7 +273,7 @@ class Dispatcher:
         )  # fmt: skip
 
     def _refuse(self, message: Message, dialect: Dialect) -> tuple[bytes | None, str]:
-        """Return the reply to what is not a call of a method that has a handler, None for a oneway method, and why."""
+        """Return the reply to a message that calls no method with a handler, and the reason; the reply is None for a oneway method."""
         method = message.name
         if method not in self._methods:
             oneway = method in ALL and signature(method).oneway
@@ -293,9 +294,9 @@ class Dispatcher:
     def _success(
         self, message: Message, dialect: Dialect, client: Client, entry: Method, called: Signature, value: Any
     ) -> bytes | LargeReply:
-        """Encode a result. Raises TApplicationException if it is not what the method returns, and if it is nothing where a value is due."""
+        """Encode a result. Raises TApplicationException if it does not have the method's type, and if it is None where a value is due."""
         if value is None and called.returns:
-            # What Hive's clients make of an empty result, with a reason.
+            # Hive's clients raise the same for an empty result, without a reason.
             text = f"{message.name} has no value for {called.describe(message.body) or 'these arguments'}"
             raise TApplicationException(TApplicationException.MISSING_RESULT, text)
         if isinstance(value, LongList):

@@ -1,7 +1,7 @@
-"""Run a handler as far as the caller may: ask before it, hide what is not to be known, keep the rest out of its reply.
+"""Run a handler as far as the caller may: ask before it, replace hidden names, remove hidden objects from its reply.
 
-Where a request names what the caller may not see, its handler gets a name that nothing has, and what it answers is what it answers about
-something that is missing; the name in it is put back. It never decides: see `service.authorization`.
+Where a request names an object that the caller may not see, its handler gets a name that nothing has, and so answers as for a missing
+object; the name in the answer is put back. It never decides: see `service.authorization`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Guard:
         self._authorizer = authorizer
 
     def run(self, rule: MethodRule, handler: Handler, call: Call, args: Any) -> Any:
-        """Return what the caller may see of a handler's value. Raises what the handler raises, and MetaException for a refusal."""
+        """Return the part of a handler's value that the caller may see. Raises as the handler does, and MetaException for a refusal."""
         if rule.fill is not None:
             rule.fill(Decision(call, self._authorizer, rule.operation), args)
         try:
@@ -43,7 +43,7 @@ class Guard:
                 self._authorizer.renew()
 
     def _late(self, table_of: Late, call: Call, handler: Handler, args: Any) -> tuple[bool, Any]:
-        """Run a handler that only reads a table; tell whether its value may be shown by what it says of the table itself."""
+        """Run a handler that only reads a table; return whether its value may be shown, by the owner and kind of table in it."""
         try:
             value = handler(call, args)
         except errors.MissingArgument:
@@ -79,7 +79,7 @@ class Guard:
 
 
 def _left(rule: MethodRule, call: Call, args: Any, hidden: list[Want]) -> Want | None:
-    """Return what a request still names though it is hidden: an entry that can not hide something refuses it."""
+    """Return the hidden objects that a request still names: an entry that can not hide an object refuses the request."""
     still = {want[1:5] for ask in rule.asks for want in ask.find(call, args)}
     return next((want for want in hidden if want[1:5] in still), None)
 

@@ -1,7 +1,7 @@
 """Choose the codec: the compiled one where it was built and is wanted, else the pure one. Both read and write the same.
 
-`METASTORE_CODEC=pure` in the environment wants the pure one. What is encoded are structs; within a result a tuple of its fields, in the
-order of their declaration, or its bytes in the binary protocol may stand for a struct, so that a long list needs no struct for each row.
+`METASTORE_CODEC=pure` in the environment wants the pure one. Structs are encoded. Within a result a tuple of its fields, in the order of
+their declaration, or its bytes in the binary protocol may stand for a struct, so that a long list needs no struct for each row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Encode = Callable[[str, int, int, Any, bool], bytes]
 
 
 def _choose() -> tuple[str, type[pure.Decoder], Encode]:
-    """Return what the codec of the binary protocol is called, its decoder and its encoder. A compiled one that can not be loaded warns."""
+    """Return the name of the codec of the binary protocol, its decoder and its encoder. A compiled one that can not be loaded warns."""
     if os.environ.get("METASTORE_CODEC") != "pure":
         try:
             decoder, encoder = (importlib.import_module(f"metastore.wire.codec.{name}") for name in ("fast_decoder", "fast_encoder"))

@@ -43,7 +43,7 @@ SHARED_PARTS = frozenset({("Partition", "sd")})
 
 
 def depth_error() -> Malformed:
-    """Return the error for what nests too deep."""
+    """Return the error for a value that nests too deep."""
     return Malformed(f"Structs and containers nest deeper than {MAX_DEPTH}")
 
 

@@ -1,7 +1,7 @@
 """Check and decode messages of the binary and the compact protocol in Python: simple rather than fast.
 
-Maps with list keys get tuple keys, container sizes and nesting are limited, bytes that are no UTF-8 are noted with the
-name of their field while the rest of the message is read on. This module never guesses: an unknown type ends the message.
+Maps with list keys get tuple keys, container sizes and nesting are limited, bytes that are not UTF-8 are noted with the name of their
+field, and the rest of the message is still read. This module never guesses: an unknown type ends the message.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UNDECLARED: dict[int, Any] = {TType.STRUCT: _Undeclared, TType.LIST: -1, TType.
 
 
 class Source:
-    """The bytes of one message: exact reads, counted against the limit. Who reads them itself moves `at`, up to `safe`."""
+    """The bytes of one message: exact reads, counted against the limit. A reader that takes them directly moves `at`, up to `safe`."""
 
     def __init__(self, feed: Feed, limit: int, max_kept: int, *, keeps: bool) -> None:
         self._feed = feed
@@ -55,7 +55,7 @@ class Source:
         self.data = b""
         self.at = 0
         self.safe = 0
-        """Where what is here ends, or what may be read of it."""
+        """The end of the bytes that are here, or of those that may be read."""
 
     @property
     def room(self) -> int:
@@ -117,15 +117,15 @@ class Source:
         return Source(self._feed, self._limit, self._max_kept, keeps=self._keeps)
 
     def finish(self) -> bytes:
-        """Give what was read beyond the message back to the feed and return the message's bytes, those that are kept."""
+        """Give the bytes beyond the message back to the feed and return the message's bytes, as far as they are kept."""
         self._feed.unread(self.data[self.at :])
         return bytes(self._passed + self.data[: self.at]) if self._passed else self.data[: self.at]
 
 
 class Decoder:
-    """One message. Its attributes say what was read, as far as the reading came.
+    """One message. Its attributes hold the parts that were read so far.
 
-    The rules of both protocols stand here: match fields by id and type, skip the unknown.
+    It holds the rules of both protocols: match fields by id and type, skip the unknown.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Decoder:
         self.type = 0
         self.seqid = 0
         self.invalid_text: str | None = None
-        """The first field whose bytes are no UTF-8, as `Struct.field`; its text has replacement characters."""
+        """The first field whose bytes are not UTF-8, as `Struct.field`; its text has replacement characters."""
         self.source = Source(feed, max_message_size, max_kept, keeps=keeps)
         self._max_container_size = max_container_size
         self._max_memory = max_memory
@@ -159,11 +159,11 @@ class Decoder:
         return self._new(cls, MAX_DEPTH)
 
     def finish(self) -> bytes:
-        """Give what was read beyond the message back to the feed and return the message's bytes."""
+        """Give the bytes beyond the message back to the feed and return the message's bytes."""
         return self.source.finish()
 
     def _message(self) -> Header:
-        """Read what stands before the struct of a message."""
+        """Read the part before the struct of a message."""
         raise NotImplementedError
 
     def _enter(self) -> int:
@@ -242,7 +242,7 @@ class Decoder:
         return [self._value(etype, espec, depth) for _ in range(self._list_of(etype, depth))]
 
     def _list_of(self, etype: int, depth: int) -> int:
-        """Return how many elements of a type follow; those of another one are passed over, and none follow."""
+        """Return how many elements of a type follow; elements of another type are skipped, and 0 is returned."""
         sent, size = self._list_header()
         self._check_size(size)
         if not _same(sent, etype):
@@ -253,7 +253,7 @@ class Decoder:
         return size
 
     def _map_of(self, ktype: int, vtype: int, depth: int) -> int:
-        """Return how many entries of two types follow; those of others are passed over, and none follow."""
+        """Return how many entries of two types follow; entries of other types are skipped, and 0 is returned."""
         sent_key, sent_value, size = self._map_header()
         self._check_size(size)
         if size and not (_same(sent_key, ktype) and _same(sent_value, vtype)):
@@ -284,7 +284,7 @@ class Decoder:
             return data.decode(errors="replace")
 
     def _skip(self, ttype: int, depth: int) -> None:
-        """Pass over a value: what it holds is declared nowhere."""
+        """Skip a value of an undeclared type."""
         if ttype == TType.STRING:
             self.source.skip(self._string_size())
         elif ttype == TType.BINARY:

@@ -1,8 +1,8 @@
-"""Check and decode messages of the binary protocol in Python, as fast as it can: what lies whole in the bytes here is read at once.
+"""Check and decode messages of the binary protocol in Python, as fast as it can: a value that is wholly in the buffer is read at once.
 
 Most structs are walked over and decoded by thriftpy2 (see `pure_walk`). Those that are short, or unusual, or may share parts are read here.
-The rules are those of `pure.BinaryDecoder`, which reads whatever is rare: the end of what is here, unknown fields, bytes that are no UTF-8.
-The parts that partitions of a message repeat are decoded once, in the places that `limits` names.
+The rules are the same as in `pure.BinaryDecoder`, which reads the rare cases: the end of the buffer, unknown fields, bytes that are not
+UTF-8. The parts that partitions of a message repeat are decoded once, in the places that `limits` names.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NUMBERS = {
 FEW_BYTES, FEW_STRUCTS = 80, 4
 """Bytes of a message's struct, and elements of a list, from which on a walk and thriftpy2 take less time than reading here."""
 _begin = struct.Struct(">3si").unpack_from
-"""Type and id of a field together, and its size or 32-bit number, if that is what follows."""
+"""Type and id of a field together, and its size or 32-bit number, if one follows."""
 _size_at = _NUMBERS[TType.I32].unpack_from
 _version_at = struct.Struct(">Ii").unpack_from
 """Version with the type of the message, and the size of its name."""
@@ -50,8 +50,8 @@ class Plan:
         self.defaults = dict(vars(cls()))
         self.memory = memory_of(cls)
         self.fields: dict[bytes, tuple[int, str, Any, Any]] = {}
-        """Fields by type and id as on the wire: kind and name; of a number what unpacks it, and its bytes with the field's header; of
-        a struct its plan, of what else nests a `Nested`; and the label.
+        """Fields by type and id as on the wire: kind and name; for a number its unpacker, and its bytes with the field's header; for
+        a struct its plan, for another nested type a `Nested`; and the label.
         """
         self.is_plain = False
         """Whether its structs share no parts."""
@@ -85,7 +85,7 @@ def plan_of(cls: type[TPayload], shares: bool = False) -> Plan:
 
 
 def _make(cls: type[TPayload], shares: bool, made: dict[tuple[type[TPayload], bool], Plan]) -> Plan:
-    """Return the plan of a class; it and those of the structs inside that are new stand in `made`, some of them not yet whole."""
+    """Return the plan of a class; `made` gets it and the new plans of the structs inside, some of them not yet whole."""
     plan = _plans.get((cls, shares)) or made.get((cls, shares))
     if plan is not None:
         return plan
@@ -124,14 +124,14 @@ def _may_share(ttype: int, spec: Any, above: set[type[TPayload]]) -> bool:
 
 
 class FastBinaryDecoder(BinaryDecoder):
-    """One message. Its attributes say what was read, as far as the reading came."""
+    """One message. Its attributes hold the parts that were read so far."""
 
     _seen: dict[str, tuple[bytes, int, Any]] | None = None
     """The last value of a field that may be shared: its bytes, how deep it may nest, its value."""
     _walks = sys.implementation.name == "cpython"
     """Whether structs may be walked over: elsewhere thriftpy2 has no compiled part to decode them."""
     _is_most = False
-    """Whether the memory is the most that there can be, since structs were walked over; else it is what was counted."""
+    """Whether the memory is an upper bound, since structs were walked over; else it was counted."""
 
     def read(self, choose: Choose) -> Any:
         """Return the struct of the message as `Decoder.read` does.
@@ -214,7 +214,7 @@ class FastBinaryDecoder(BinaryDecoder):
                         try:
                             values[name] = data[begin:end].decode()
                         except UnicodeDecodeError:
-                            pass  # is read as what is rare
+                            pass  # is read as a rare case
                         else:
                             memory += TEXT_MEMORY + size
                             at = end

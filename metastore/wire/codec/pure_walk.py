@@ -1,9 +1,9 @@
-r"""Find where a value ends in bytes of the binary protocol, and how much memory it takes at most; nothing is made of it.
+r"""Find where a value ends in bytes of the binary protocol, and how much memory it takes at most; no object is made.
 
-thriftpy2's compiled protocol decodes faster than Python can, but takes sizes and types on trust. So a value is walked over before: only
+thriftpy2's compiled protocol decodes faster than Python can, but takes sizes and types on trust. So a value is walked over first: only
 one whose fields are all declared, of the declared type and whole in the bytes may be decoded by thriftpy2, which then reads the same.
 Regular expressions go most of the way. They can not count, but the size of a short text is one byte, and each such byte has an
-alternative: `\x02.{2}` is a text of two bytes. This module never decides what is done with an unusual value.
+alternative: `\x02.{2}` is a text of two bytes. This module never decides how an unusual value is handled.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Unusual(Exception):
 
 
 class Walk:
-    """The bytes that are walked over, and what was found."""
+    """The bytes that are walked over, and the findings."""
 
     def __init__(self, data: bytes, max_container_size: int) -> None:
         self.data = data
@@ -68,18 +68,18 @@ def _fields(cls: type[TPayload]) -> Iterator[tuple[bytes, int, Any]]:
 
 
 def parts_of(ttype: int, spec: Any) -> list[tuple[int, Any]]:
-    """Return the types of what a container holds: of its elements, or of its keys and its values."""
+    """Return the types in a container: of its elements, or of its keys and its values."""
     return [each if isinstance(each, tuple) else (each, None) for each in (spec if ttype == TType.MAP else (spec,))]
 
 
 def _header(ttype: int, spec: Any) -> bytes:
-    """Return what stands before the size of a container."""
+    """Return the header before the size of a container."""
     return bytes(_sent(part) for part, _ in parts_of(ttype, spec))
 
 
 @cache
 def _flat(ttype: int, spec: Any, levels: int) -> tuple[bytes, int] | None:
-    """Return the pattern of a whole value, and the most memory of it; None for what may hold containers, or nests deeper."""
+    """Return the pattern of a whole value, and the most memory of it; None for a type that may hold containers, or nests deeper."""
     if _sent(ttype) == TType.STRING:
         return _TEXT, TEXT_MEMORY
     if ttype in _NUMBERS:
@@ -117,7 +117,7 @@ def _any(patterns: list[bytes]) -> bytes:
 
 @cache
 def end_of(ttype: int, spec: Any) -> End:
-    """Return what walks over a value of a declared type."""
+    """Return the function that walks over a value of a declared type."""
     if ttype == TType.STRUCT:
         return _struct(spec)
     if ttype in CONTAINERS:
@@ -180,7 +180,7 @@ def _container(ttype: int, spec: Any) -> End:
 
 @cache
 def elements_of(ttype: int, spec: Any) -> Elements:
-    """Return what walks over the elements or entries of a container. Its patterns take milliseconds to make: ask when they are needed."""
+    """Return the function that walks over the items of a container. Its patterns take milliseconds to make: ask when they are needed."""
     parts = parts_of(ttype, spec)
     ends = [end_of(*part) for part in parts]
     flat = [_flat(*part, LEVELS) for part in parts]

@@ -40,7 +40,7 @@ _HANDSHAKE = 30.0
 _RECHECK = 5.0
 """Seconds after which a login by a credential that can be revoked is looked at again."""
 _MAX_UNKNOWN = 1 << 16
-"""Bytes of a first message of a client that is not let in."""
+"""The most bytes of the first message of a client that has not logged in."""
 _TLS_HANDSHAKE = b"\x16"
 _OUT_OF_TIME = (BlockingIOError, TimeoutError)
 """Errors that a socket raises at the end of the time that the system, or Python, lets it wait."""
@@ -114,7 +114,7 @@ class Connection:
     def serve(self) -> bool:
         """Answer messages until the client is silent for `park_after` seconds or gone.
 
-        Return True if it is silent: call again when it sends. It raises only what the log raises, with the socket closed.
+        Return True if it is silent: call again when it sends. Only the log's errors leave it, with the socket closed.
         """
         silent = False
         try:
@@ -189,7 +189,7 @@ class Connection:
         return True
 
     def _enter(self) -> bool:
-        """Let the client in as the first byte tells: by a SASL login, over HTTP, or with Thrift alone. Raises ClientRefused, Malformed."""
+        """Log the client in, by its first byte: with SASL, over HTTP, or with Thrift alone. Raises ClientRefused, Malformed."""
         start = self._received.exactly(1)
         self._received.unread(start)
         if not self._settings.serves_thrift and not start.isalpha():
@@ -234,7 +234,7 @@ class Connection:
 
         def speak() -> bool:
             goes_on = http.serve_one() and self._go_on()
-            if self._log_in_by < math.inf:  # what needs no login has been answered: so much time for the next request
+            if self._log_in_by < math.inf:  # a request that needs no login has been answered: the next one gets as much time
                 self._log_in_by = time.monotonic() + _HANDSHAKE
             return goes_on
 
@@ -317,7 +317,7 @@ class Connection:
         return not outcome.ends and self._go_on()
 
     def _check_again(self) -> None:
-        """Raise ClientRefused if what let the client in was revoked or has expired."""
+        """Raise ClientRefused if the client's credentials were revoked or have expired."""
         assert self._client.login is not None
         self._authenticator.check_again(self._client.login)
         self._recheck_at = time.monotonic() + _RECHECK
@@ -332,7 +332,7 @@ class Connection:
         return False
 
     def _linger(self) -> None:
-        """Take what the client still sends, so that it can read the reply before the connection is reset."""
+        """Read the rest of the client's bytes, so that it can read the reply before the connection is reset."""
         with contextlib.suppress(OSError):
             self.sock.shutdown(socket.SHUT_WR)
             self.sock.settimeout(_LINGER)

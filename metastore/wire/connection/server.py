@@ -53,7 +53,9 @@ class Death:
 
 @dataclass(frozen=True)
 class Beside:
-    """Processes that work beside the server: how many, and what each runs, given the end of the one before. It returns a status."""
+    """Processes that work beside the server: their number, and the function of each, which gets the end of the one before and returns a
+    status.
+    """
 
     count: int
     run: Callable[[Death | None], int]
@@ -232,7 +234,7 @@ class Supervisor:
         return pid
 
     def _leave_server(self) -> None:
-        """Let go of what is the supervisor's alone."""
+        """Release the resources of the supervisor alone."""
         wake, waker, _ = self._inherited
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -285,7 +287,7 @@ class Supervisor:
     def _reap_helpers(self) -> None:
         """Collect the processes beside the server that ended, and plan their successors.
 
-        One that was killed is followed at once, to give back what it was at; its successor knows for how long to take no work then.
+        A process that was killed gets a successor at once, to give its compaction back; the successor then pauses before it takes another.
         """
         for pid, started in list(self._helpers.items()):
             ended, raw = os.waitpid(pid, os.WNOHANG)

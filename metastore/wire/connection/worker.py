@@ -80,7 +80,7 @@ def _listen(host: str, port: int, backlog: int) -> socket.socket:
 
 
 def _traces(metastore: Metastore) -> Traces | None:
-    """Return what makes spans, if a collector is to be told."""
+    """Return the maker of spans, None without a collector."""
     config = metastore.config
     if config.traces_endpoint is None:
         return None
@@ -164,7 +164,7 @@ class Worker:
                 self._selector.unregister(listener)
 
     def _until_next_look(self) -> float:
-        """Return for how many seconds there may be nothing to do but what the sockets say; go on accepting when a pause is over."""
+        """Return for how many seconds nothing but the sockets needs attention; accept again when a pause is over."""
         resumes_at = self._accepting.resumes_at
         if resumes_at is None:
             return _TICK
@@ -176,14 +176,14 @@ class Worker:
         return min(left, _TICK)
 
     def _publish(self) -> None:
-        """Write every second what other workers are to know of this one."""
+        """Publish every second the figures of this worker for the others."""
         now = time.monotonic()
         if now >= self._publish_at:
             self._publish_at = now + _TICK
             self._telemetry.publish(self._metastore.database)
 
     def stop(self) -> None:
-        """Let `run` end, after `drain_notice` seconds in which only `/readyz` tells so."""
+        """Let `run` end, after `drain_notice` seconds in which only `/readyz` shows it."""
         if self._ends_at is None:
             self._ends_at = time.monotonic() + self._settings.drain_notice
         self._poke()

@@ -36,7 +36,7 @@ MAX_HEAD = 1 << 16
 MAX_SKIPPED = 1 << 20
 """Bytes of a body that nobody wants which are read all the same."""
 _ONCE = (b"authorization", ACTOR.encode(), b"content-type", b"origin", b"sec-fetch-site")
-"""Headers that decide who asks and what may be answered; h11 sees to `Host`."""
+"""Headers that decide about login and answer; h11 checks `Host`."""
 
 
 def _check_headers(request: h11.Request) -> None:
@@ -55,7 +55,7 @@ class HttpConversation:
         self, feed: Feed, send: Callable[[bytes], None], dispatcher: Dispatcher, settings: WireSettings,
         authenticator: Authenticator, peer: Peer, pages: Pages, presence: Presence | None, logged_in: Callable[[], None],
     ) -> None:  # fmt: skip
-        """`logged_in` is told of each login, before the request's body is read."""
+        """`logged_in` is called with each login, before the request's body is read."""
         self._feed = feed
         self._send = send
         self._dispatcher = dispatcher
@@ -76,7 +76,7 @@ class HttpConversation:
         self._most_skipped = MAX_SKIPPED
         try:
             self._exchange()
-        finally:  # a call is told also when its client has gone
+        finally:  # a call is recorded also when its client has gone
             if self._outcome is not None:
                 self._dispatcher.record(self._client, self._outcome)
                 self._outcome = None
@@ -100,7 +100,7 @@ class HttpConversation:
         self._reply(answer, is_head=is_head)
 
     def _skip_body(self) -> None:
-        """Take what is left of a body, so that the client reads the answer before it is cut off. Raises as `_next`."""
+        """Read the rest of a body, so that the client reads the answer before the connection is closed. Raises as `_next`."""
         left = self._most_skipped
         while self._http.their_state is h11.SEND_BODY and left > 0 and not self._http.they_are_waiting_for_100_continue:
             if isinstance(event := self._next(), h11.Data):
@@ -157,7 +157,7 @@ class HttpConversation:
         takes_passwords = self._authenticator.passwords is not None
         refused = check_page(request.method.decode("ascii", "replace"), headers) or self._refused(headers)
         if refused is None and path == LOGOUT and self._client.login is not None and takes_passwords:
-            # A browser forgets a password that is refused: nothing else tells it to.
+            # A browser forgets a password only when it is refused.
             return HttpAnswer(401, LOGGED_OUT, "text/html; charset=utf-8", (*self._challenges(), *LOGGED_OUT_HEADERS))
         if refused is None and path == LOGIN and self._client.login is None and takes_passwords:
             refused = HttpAnswer(401, b"Log in with a password or a token", headers=self._challenges())
@@ -187,7 +187,7 @@ class HttpConversation:
         return page() if refused is None else refused
 
     def _refused(self, headers: dict[str, str]) -> HttpAnswer | None:
-        """Let the client in that a request names; return what it is told if it may not come in."""
+        """Log in the client of a request; return the refusal if that fails."""
         try:
             self._admit(headers)
         except ClientRefused as error:
@@ -200,7 +200,7 @@ class HttpConversation:
         return check_name(self._client, headers)
 
     def _body(self, request: h11.Request, most: int) -> bytes | None:
-        """Return a request's body, a long one of which lies in a file until all has come; None if it has more bytes than allowed.
+        """Return a request's body; a long one is kept in a file until it is complete. None if it has more bytes than allowed.
 
         Raises h11.RemoteProtocolError, EndOfStream.
         """
@@ -231,7 +231,7 @@ class HttpConversation:
             self._logged_in()
 
     def _login(self, authorization: str) -> Login | None:
-        """Return what a request proves, None for one that may come without. Raises ClientRefused."""
+        """Return the login that a request proves, None for a request that needs none. Raises ClientRefused."""
         scheme, _, value = authorization.partition(" ")
         if scheme.lower() == "bearer" and self._authenticator.bearer is not None:
             return self._authenticator.bearer(value.strip())

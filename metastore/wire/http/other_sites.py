@@ -2,7 +2,7 @@
 
 A browser sends a page's requests to every server that its machine reaches, with the visitor's password or certificate, and says where they
 come from by `Origin` and `Sec-Fetch-Site`. No client but a browser sends these. A site that gives its own name this machine's address
-(DNS rebinding) is the same site to a browser: `Host` tells it.
+(DNS rebinding) is the same site to a browser: only `Host` differs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def check_page(method: str, headers: Mapping[str, str]) -> HttpAnswer | None:
 
 
 def check_thrift(headers: Mapping[str, str]) -> HttpAnswer | None:
-    """Return the refusal of a message that a page may have sent, of whatever site; None for what a client of Thrift sends."""
+    """Return the refusal of a message that a page of any site may have sent; None for a message of a Thrift client."""
     if by_pages := [name for name in ("Origin", "Sec-Fetch-Site") if name.lower() in headers]:
         return _refusal(f"The header {by_pages[0]} says that a page sends this: Thrift is for programs, pages of this server are at /ui")
     sent = headers.get("content-type", "")

@@ -1,4 +1,4 @@
-"""Answers of the port to GET: probes, metrics, the version. Probes never need a login, so that whoever restarts servers can ask."""
+"""Answers of the port to GET: probes, metrics, the version. Probes never need a login, so that a supervisor of servers can ask."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ class Pages:
             "/api/v1/clients": lambda: _json(200, clients=[asdict(each) for each in telemetry.connected_clients()]),
         }
         self.asking_for_login = frozenset(self._pages) - {"/healthz", "/readyz", "/version"}
-        """Those that tell nothing to clients without a login where others need one."""
+        """The pages that need a login where calls need one."""
         self._for_administrators = self.asking_for_login - {"/metrics", "/api/v1/lock-waits"}
         self._authorizer = server.authorizer
         self.console = Console(server, telemetry, self._seen) if server.config.console else None
         """The web console; None where it is switched off."""
 
     def find(self, path: str) -> Callable[[], HttpAnswer] | None:
-        """Return what makes a page, None if there is none at that path."""
+        """Return the function that makes the page of a path, None without one."""
         return self._pages.get(path)
 
     def refusal(self, path: str, client: Client) -> HttpAnswer | None:
-        """Return what a client is told who may not see a page: some tell of all clients, and are for administrators."""
+        """Return the refusal for a client that may not see a page: pages about all clients are for administrators."""
         if self._authorizer is None or path not in self._for_administrators:
             return None
         who = Who(client.user, tuple(client.groups))

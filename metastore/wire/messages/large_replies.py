@@ -20,7 +20,7 @@ Encode = Callable[[list[Any]], bytes]
 
 
 class LargeReply:
-    """A message in a file; it has the length of what is sent."""
+    """A message in a file; its length is the number of bytes to send."""
 
     def __init__(self, protocol: str, encode: Encode, *, framed: bool) -> None:
         self._compact = protocol == "compact"
@@ -33,7 +33,7 @@ class LargeReply:
         self._count = self._written = 0
 
     def begin(self) -> None:
-        """Forget what was taken."""
+        """Forget the bytes that were taken."""
         self._file.seek(0)
         self._file.truncate()
         self._count = self._written = 0
@@ -52,7 +52,7 @@ class LargeReply:
 
     @encoding
     def end(self) -> None:
-        """Encode what the message says beside the list, which may have been found out with the last page."""
+        """Encode the fields beside the list, which may be known only with the last page."""
         self._empty = self._encode([])
 
     def _size(self, count: int) -> bytes:
@@ -80,7 +80,7 @@ class LargeReply:
         return len(self._head) + self._written + len(self._tail) + (4 if self._framed else 0)
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield what is to be sent, once. The file is gone then."""
+        """Yield the bytes to send, once. The file is gone then."""
         frame = struct.pack(">i", len(self) - 4) if self._framed else b""
         with self._file as file:
             file.seek(0)
@@ -95,7 +95,7 @@ class LargeReply:
 
 
 def encoded(value: LongList, protocol: str, encode: Encode, *, framed: bool) -> LargeReply:
-    """Return the reply that holds all pages. OverflowError if it is too long for a frame; raises what reading and encoding raise."""
+    """Return the reply that holds all pages. Raises OverflowError if it is too long for a frame, and the errors of reading and encoding."""
     reply = LargeReply(protocol, encode, framed=framed)
     try:
         value.read(reply)

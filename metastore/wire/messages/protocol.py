@@ -1,4 +1,4 @@
-"""Recognise what a connection speaks, read its messages into structs, write replies into bytes.
+"""Recognise the protocol of a connection, read its messages into structs, write replies into bytes.
 
 This module never calls a method.
 """
@@ -39,7 +39,7 @@ class Message:
     body: Any
     raw: bytes
     invalid_text: str | None = None
-    """The first field whose bytes are no UTF-8."""
+    """The first field whose bytes are not UTF-8."""
 
 
 class Unreadable(Exception):
@@ -54,7 +54,7 @@ class Unreadable(Exception):
 
 
 def recognise(feed: Feed) -> Dialect:
-    """Return what the client speaks, from the first bytes of its first message; they stay in the feed.
+    """Return the protocol of the client, from the first bytes of its first message; they stay in the feed.
 
     0x80 begins a binary message and 0x82 a compact one; anything else is the length of a frame, or of the name in a
     binary message without version header, which begins with a letter. Raises Malformed, EndOfStream.
@@ -141,7 +141,7 @@ def _pass_over(feed: Feed, protocol: str, settings: WireSettings) -> None:
 
 
 def _kept_in_file(feed: Feed, protocol: str, settings: WireSettings) -> bytes:
-    """Return the bytes of a message, which lie in a file until all have come."""
+    """Return the bytes of a message, which are kept in a file until it is complete."""
     with tempfile.TemporaryFile() as file:
 
         def copied(size: int) -> bytes:

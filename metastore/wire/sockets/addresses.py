@@ -1,4 +1,4 @@
-"""Tell apart the addresses of this machine alone, and the sites from which others come. It never connects."""
+"""Recognise addresses that only this machine reaches, and the sites of clients. It never connects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_loopback(host: str) -> bool:
 
 
 def site_of(host: str) -> str:
-    """Return what all addresses of one client's site share: an IPv4 address itself, of an IPv6 address the first 64 bits."""
+    """Return the site of a client: an IPv4 address itself, the first 64 bits of an IPv6 address."""
     try:
         address = ipaddress.ip_address(host.strip("[]").partition("%")[0])
     except ValueError:

@@ -12,7 +12,7 @@ from metastore import log
 SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors that say that the process, or the system, has no room for another connection."""
 PAUSE = 0.5
-"""Seconds until the next connection is tried: what waits in the queue makes the socket ready all the while."""
+"""Seconds until the next connection is tried: connections that wait in the queue keep the socket ready all the while."""
 
 
 def raise_limit() -> None:

@@ -15,7 +15,7 @@ class WireSettings:
 
     host: str = "127.0.0.1"
     port: int = 9083
-    """0 lets the system choose; `Supervisor` tells `ready` which."""
+    """The port; 0 lets the system choose, and `Supervisor` passes its choice to `ready`."""
     admin_port: int = 0
     """Where the pages are served as well, without Thrift; 0 opens no such port."""
     admin_host: str = "127.0.0.1"

@@ -30,7 +30,7 @@ def print_stacks(workers: Iterable[int] = ()) -> None:
     It takes no lock, since it may run while its own thread holds any.
     """
     parts = [f"stacks of process {os.getpid()}\n"]
-    for thread, frame in sys._current_frames().items():  # noqa: SLF001  # Python's own way, whatever its name says
+    for thread, frame in sys._current_frames().items():  # noqa: SLF001 # Python's documented way, despite its name
         parts += [f"thread {thread}\n", *traceback.format_stack(frame)]
     with suppress(OSError):  # nobody may read it any more
         os.write(2, "".join(parts).encode(errors="backslashreplace"))
@@ -40,7 +40,7 @@ def print_stacks(workers: Iterable[int] = ()) -> None:
 
 
 def switch_log() -> None:
-    """Log everything, in all processes, or what the settings say again."""
+    """Log everything, in all processes, or again by the level of the settings."""
     said = log.get("metastore.supervisor")
     if log.logs_everything():
         said.warning("the settings log_level and log_calls hold again")

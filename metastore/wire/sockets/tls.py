@@ -77,7 +77,7 @@ class Certificates:
         if self._client_ca is not None:
             with _said(f"tls_client_ca {self._client_ca}", "name a PEM file with certificates of authorities"):
                 context.load_verify_locations(self._client_ca)
-            context.verify_mode = ssl.CERT_OPTIONAL  # who comes without one may log in otherwise
+            context.verify_mode = ssl.CERT_OPTIONAL  # a client without one may log in otherwise
         if self._client_crl is not None:
             with _said(f"tls_client_crl {self._client_crl}", "name a PEM file with a list of revoked certificates"):
                 context.load_verify_locations(self._client_crl)
@@ -88,7 +88,7 @@ class Certificates:
 
 
 def _stat(setting: str, file: Path) -> os.stat_result:
-    """Return what the system knows of a file that can be read. ConfigError."""
+    """Return the status of a file that can be read. ConfigError."""
     with _said(f"{setting} {file}", "the server's user has to be able to read it"), file.open("rb") as opened:
         return os.fstat(opened.fileno())
 

@@ -1,4 +1,4 @@
-"""Feed bytes to the protocols, and put back what was read beyond a message. This module never decodes a field."""
+"""Feed bytes to the protocols, and put back bytes beyond a message. This module never decodes a field."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Feed:
     def __init__(self, receive: Callable[[int], bytes], pending: bytes = b"", *, is_whole: bool = False) -> None:
         self._receive = receive
         self.is_whole = is_whole
-        """Whether nothing comes but what is pending."""
+        """Whether no more bytes follow the pending ones."""
         self.pending = pending
         """Bytes that are here and need no reading from the socket, those before `at` taken already."""
         self.at = 0

@@ -27,7 +27,7 @@ _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 
 
 def parse(message: bytes) -> dict[str, str]:
-    """Return the directives of a message. Raises ClientRefused for what can not be read, and for one that is there twice."""
+    """Return the directives of a message. Raises ClientRefused for an unreadable message, and for a directive that occurs twice."""
     if len(message) > _LONGEST:
         raise ClientRefused(f"A DIGEST-MD5 message of {len(message)} bytes is longer than {_LONGEST}")
     found: dict[str, str] = {}
@@ -68,7 +68,7 @@ class Exchange:
         return _md5(known + f":{self.nonce}:{self.cnonce}".encode() + (f":{self.authzid}".encode() if self.authzid is not None else b""))
 
     def proof(self, *, of_server: bool) -> str:
-        """Return `response`, or what the server answers it by, `rspauth`."""
+        """Return `response`, or `rspauth`, the server's answer to it."""
         a2 = ("" if of_server else "AUTHENTICATE") + f":{self.uri}" + ("" if self.qop == "auth" else ":" + "0" * 32)
         return _md5(f"{self.session_key.hex()}:{self.nonce}:{self.count}:{self.cnonce}:{self.qop}:{_md5(a2).hex()}").hex()
 
@@ -78,7 +78,9 @@ def _md5(data: bytes | str) -> bytes:
 
 
 def layer_of(exchange: Exchange, given: Mapping[str, str], *, is_server: bool) -> DigestLayer | None:
-    """Return what protects the frames after a login; `given` is what the other side said. Raises ClientRefused if it takes too little."""
+    """Return the layer of the frames after a login; `given` holds the other side's directives. Raises ClientRefused if its buffer is too
+    small.
+    """
     if exchange.qop == "auth":
         return None
     size = given.get("maxbuf", str(_DEFAULT_SIZE))

@@ -32,7 +32,7 @@ def _key(a1: bytes, *, to_server: bool, sealing: bool) -> bytes:
 
 
 class _Signature:
-    """HMAC-MD5 under one key, whose first blocks are hashed once: less than half of what `hmac` takes for each frame."""
+    """HMAC-MD5 under one key, whose first blocks are hashed once: less than half of the time that `hmac` takes for each frame."""
 
     def __init__(self, key: bytes) -> None:
         block = key.ljust(64, b"\0")
@@ -54,7 +54,7 @@ def _with_parity(seven: bytes) -> bytes:
 
 
 def _ciphers(sealing: bytes) -> tuple[Update, Update]:
-    """Return what encrypts and what decrypts the whole of one direction, whose blocks are chained over all frames."""
+    """Return the cipher of one direction, whose blocks are chained over all frames: to encrypt and to decrypt."""
     from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
     from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
@@ -76,7 +76,7 @@ class DigestLayer:
         self._sent = self._received = 0
 
     def wrap(self, data: bytes) -> bytes:
-        """Return one frame's payload as it is sent."""
+        """Return the payload of one frame, protected for sending."""
         number = self._sent.to_bytes(4, "big")
         self._sent = (self._sent + 1) & 0xFFFFFFFF
         signed = self._sign.of(number, data)

@@ -33,7 +33,7 @@ class DigestMd5Login:
         self._step: Callable[[bytes], bytes | LoginDone] = self._challenge
 
     def step(self, response: bytes) -> bytes | LoginDone:
-        """Take what the client sent and return the challenge, or the end. Raises ClientRefused."""
+        """Take a message of the client and return the challenge, or the end. Raises ClientRefused."""
         step, self._step = self._step, _ended
         return step(response)
 
