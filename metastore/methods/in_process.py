@@ -27,7 +27,7 @@ class InProcessClient:
         self.close()
 
     def close(self) -> None:
-        """Do nothing: there is no connection."""
+        """Do nothing: a call within the process has no connection."""
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         if method not in METHODS:

@@ -33,7 +33,7 @@ _ON_TABLES = (HiveObjectType.TABLE, HiveObjectType.PARTITION, HiveObjectType.COL
 
 
 def _object(call: Call, ref: Any, privilege: str, *, grant: bool) -> Iterator[Want]:
-    """Want a privilege on what a reference names."""
+    """Want a privilege on the object that a reference names."""
     kind = getattr(ref, "objectType", None)
     if kind == HiveObjectType.DATABASE:
         where, name = database_name_of(call, ref.dbName, ref.catName)
@@ -80,7 +80,7 @@ def gives_role(path: str) -> Ask:
 
 
 def privilege_set(call: Call, args: Any) -> Iterator[Want]:
-    """Want to know one's own privileges on an object, or as an admin those of others."""
+    """Want to know one's own privileges on an object, or as an admin the privileges of others."""
     client = call.client
     if args.user_name not in (None, client.user) or not set(args.group_names or ()) <= set(client.groups):
         yield Want((ADMINISTER,), SERVER)
@@ -105,7 +105,7 @@ def kept_role_grants(decision: Decision, args: Any, value: Any) -> Any:
 
 
 def kept_privileges(decision: Decision, _args: Any, value: list[Any]) -> list[Any]:
-    """Keep what was granted to the caller, and what was granted on objects that are the caller's own."""
+    """Keep grants to the caller, and grants on objects that are the caller's own."""
     if decision.is_admin:
         return value
     mine: dict[tuple[str, int], bool] = {}
@@ -128,7 +128,7 @@ def kept_privileges(decision: Decision, _args: Any, value: list[Any]) -> list[An
 
 
 def granted_as(path: str) -> dict[str, Any]:
-    """Return what the entries of methods that grant the privileges at a path have in common: the caller is who grants them."""
+    """Return the common part of the entries of methods that grant the privileges at a path: the caller is the grantor."""
 
     def fill(decision: Decision, args: Any) -> None:
         for each in getattr(get(args, path), "privileges", None) or ():
@@ -139,7 +139,7 @@ def granted_as(path: str) -> dict[str, Any]:
 
 
 def role_granted_as(path: str = "") -> dict[str, Any]:
-    """Return what the entries of methods that grant a role have in common: the caller is who grants it."""
+    """Return the common part of the entries of methods that grant a role: the caller is the grantor."""
 
     def fill(decision: Decision, args: Any) -> None:
         holder = get(args, path) if path else args

@@ -1,1 +1,1 @@
-"""Methods of catalogs and of what lies in them: databases, tables, partitions, statistics, functions, constraints."""
+"""Methods of catalogs and the objects in them: databases, tables, partitions, statistics, functions, constraints."""

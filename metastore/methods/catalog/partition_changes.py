@@ -35,7 +35,7 @@ from metastore.service.catalog.tables import tables
 
 
 def _with_columns(call: Call, name: TableName, sent: list[Partition], request: Any) -> list[Partition]:
-    """Give partitions the columns that a client leaves out of them: those that it sends once for all (4.1), else the table's (4.0)."""
+    """Give partitions the columns that a client leaves out: the columns that it sends once for all (4.1), else the table's (4.0)."""
     bare = [each.sd for each in sent if each is not None and each.sd is not None and not each.sd.cols]
     if request.skipColumnSchemaForPartition and bare:
         columns = request.partitionColSchema or tables.find_table(call, name).sd.cols

@@ -40,19 +40,19 @@ def _locations(parts: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _without_location(call: Call, name: TableName, parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
-    """Return what tells where those of new partitions lie that come without a location."""
+    """Return the default places of new partitions that come without a location."""
     values = [each.values for each in parts if each is not None and each.sd is not None and not each.sd.location]
     return partial(default_places.of_partitions, call, name, values) if values else tuple
 
 
 def renamed(call: Call, name: TableName, parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
-    """Return what tells where a partition lies under its new values."""
+    """Return the default place of a partition under its new values."""
     part = next(iter(parts), None)
     return tuple if part is None else partial(default_places.of_new_values, call, name, part.values)
 
 
 Placed = Callable[[Call, TableName, Iterable[Any]], Callable[[], Sequence[str]]]
-"""From the partitions of a table that a call names, what tells where the call puts those without a location."""
+"""A function from the partitions of a table that a call names to the default places of those without a location."""
 
 
 def stays(_call: Call, _name: TableName, _parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
@@ -109,7 +109,7 @@ def adds_partitions(members: Members, inner: Members | None = None) -> Ask:
 
 
 def appends_partition(name: str, values: str | None, database: str = "db_name", catalog: str | None = None, text: str | None = None) -> Ask:
-    """Want to add a partition that lies where its values, or the name at `text`, put it."""
+    """Want to add a partition at the place of its values, or of the name at `text`."""
     adds = on_table(ADDS, database, name, catalog)
 
     def find(call: Call, args: Any) -> Iterator[Want]:
@@ -169,7 +169,7 @@ def asked_by_names(call: Call, args: Any) -> Iterator[Want]:
 
 
 def _as_caller(decision: Decision, args: Any) -> None:
-    """Tell of nobody's privileges but the caller's."""
+    """Show nobody's privileges but the caller's."""
     args.user_name, args.group_names = decision.who.user, list(decision.who.groups)
 
 

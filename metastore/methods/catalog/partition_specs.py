@@ -32,7 +32,9 @@ GROUPED = "hive.hcatalog.partition.spec.grouping.enabled"
 
 
 def members(spec: PartitionSpec) -> list[Partition]:
-    """Return the partitions of a spec. Those of a shared descriptor lie where its location and their path, put together, say."""
+    """Return the partitions of a spec. With a shared descriptor, a partition's location is the descriptor's with the partition's path
+    added.
+    """
     if spec.partitionList is not None:
         listed = list(spec.partitionList.partitions or [])
         for partition in listed:
@@ -111,7 +113,7 @@ def get_by_filter(call: Call, args: Any) -> list[PartitionSpec] | LongList:
 
 
 def get_with_specs(call: Call, args: Any) -> GetPartitionsResponse:
-    """Return the wanted fields of the partitions that pass a filter, those of one storage descriptor together. MetaError."""
+    """Return the wanted fields of the partitions that pass a filter, grouped by storage descriptor. MetaError."""
     request = args.request
     name = unpack.target(call, request)
     wanted = request.projectionSpec

@@ -71,7 +71,7 @@ def _patterns(request: Any) -> tuple[str | None, str | None]:
 
 
 def _form(request: Any) -> partitions.Form:
-    """Return what a reply is made of: structs where `project` or something else changes them."""
+    """Return the form of partitions in a reply: structs where `project` or something else changes them."""
     changed = request.skipColumnSchemaForPartition or validity_rules.seen_by(getattr(request, "validWriteIdList", None)) is not None
     added = getattr(request, "get_col_stats", False) or misreads_buckets(getattr(request, "processorCapabilities", None))
     return partitions.STRUCTS if changed or added or any(_patterns(request)) else partitions.TUPLES
@@ -110,7 +110,7 @@ def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesR
     name = unpack.table(call, request.db_name, request.tbl_name)
     try:
         found = project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
-    except NoSuchObject as error:  # Hive 4's client, which alone asks so, tells a missing table from a missing database
+    except NoSuchObject as error:  # only Hive 4's client asks so, and it distinguishes a missing table from a missing database
         find_database(call, name.catalog, name.database)
         raise InvalidObject(error.message) from error
     if request.get_col_stats:

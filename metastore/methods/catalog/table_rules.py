@@ -54,7 +54,7 @@ def kept_catalogs(decision: Decision, _args: Any, value: Any) -> Any:
 
 
 def kept_names(decision: Decision, args: Any, value: list[str]) -> list[str]:
-    """Keep names of databases; the argument `pattern`, if there is one, tells their catalog."""
+    """Keep names of databases; the argument `pattern`, if there is one, names their catalog."""
     where, _ = database_name_of(decision.call, getattr(args, "pattern", None), None)
     seen = decision.databases((where or "", name) for name in value)
     return [name for name in value if (where, name) in seen]
@@ -152,7 +152,7 @@ def _by_pattern(decision: Decision, args: Any, handler: Handler, catalog: str) -
 
 
 def by_name(path: str, holder_path: str | None) -> Callable[[Decision, Any, Handler], Any]:
-    """Ask the handler only for those of the named tables, or of those that match patterns, that may be shown."""
+    """Ask the handler only for tables that may be shown, among the named ones or the matches of patterns."""
 
     def around(decision: Decision, args: Any, handler: Handler) -> Any:
         holder = get(args, holder_path) if holder_path else args
@@ -181,7 +181,7 @@ def alters_catalog(_call: Call, args: Any) -> Iterator[Want]:
 
 
 def some(*locations: str | None) -> tuple[str, ...]:
-    """Return those of the locations that are given."""
+    """Return the given locations."""
     return tuple(each for each in locations if each)
 
 
@@ -209,7 +209,7 @@ def alters_database(path: str, new_path: str) -> Ask:
 
 
 def makes_index_table(call: Call, args: Any) -> Iterator[Want]:
-    """Want the table of a new index: to make it where it is not there, else to do with it what may be done with one's own."""
+    """Want the table of a new index: to make it where it is missing, else the rights of its owner."""
     try:
         found = index_table_name(args.new_index, call.config.default_catalog) if args.new_index is not None else None
     except MetaError:
@@ -249,7 +249,9 @@ def _made(new: Table) -> str | None:
 
 
 def owned(path: str, owner: str = "ownerName") -> Callable[[Decision, Any], None]:
-    """Let what is made belong to the caller or to a role of the caller, whoever the request names; an admin may name anybody."""
+    """Let the new object belong to the caller or to a role of the caller, even if the request names another owner; an admin may name
+    anybody.
+    """
 
     def fill(decision: Decision, args: Any) -> None:
         new = get(args, path)
@@ -260,7 +262,7 @@ def owned(path: str, owner: str = "ownerName") -> Callable[[Decision, Any], None
 
 
 def made_table(path: str) -> Callable[[Decision, Any], None]:
-    """Let a table belong to the caller, and what is granted along be granted by the caller."""
+    """Let a table belong to the caller, who is also the grantor of the privileges that it brings along."""
     own = owned(path, "owner")
 
     def fill(decision: Decision, args: Any) -> None:
@@ -274,7 +276,7 @@ def made_table(path: str) -> Callable[[Decision, Any], None]:
 
 
 def _sources(call: Call, made: Any, catalog: str | None) -> Iterator[Want]:
-    """Want to read what a materialized view is made from, which has to be there: a view keeps its sources from being dropped."""
+    """Want to read the sources of a materialized view, which must exist: a view keeps its sources from being dropped."""
     for each in getattr(made, "tablesUsed", None) or ():
         for name in sources(call, each, catalog):
             yield Want(READ, TABLE, *name, has_to_be=True)

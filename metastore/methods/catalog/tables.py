@@ -41,7 +41,7 @@ def _constraints(holder: Any) -> list[Any]:
 
 
 def _create(call: Call, table: Table, **options: Any) -> None:
-    """Create a table. Java tells a missing database as an invalid object."""
+    """Create a table. Java reports a missing database as an invalid object."""
     try:
         create_table(call, table, **options)
     except NoSuchObject as error:

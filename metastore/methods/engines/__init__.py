@@ -1,1 +1,1 @@
-"""Methods of what engines keep here: plans, schemas, queries, procedures, connectors, indexes, measurements."""
+"""Methods of objects that engines keep here: plans, schemas, queries, procedures, connectors, indexes, measurements."""

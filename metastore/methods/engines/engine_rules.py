@@ -1,4 +1,4 @@
-"""Entries of the methods of what engines keep here for themselves."""
+"""Entries of the methods of objects that engines keep here for themselves."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _is_own_query(call: Call, key: Any) -> bool:
 
 
 def maintains_query(call: Call, args: Any) -> Iterator[Want]:
-    """Want to run queries as others, unless the query runs as the caller before and after: what is missing is nobody's."""
+    """Want to run queries as others, unless the query runs as the caller before and after: a missing query has no owner."""
     creates, drops = (args.request.type == kind for kind in (_KINDS.CREATE, _KINDS.DROP))
     query = args.request.scheduledQuery
     stays_own = drops or (query is not None and query.user is not None and query.user == call.client.user)

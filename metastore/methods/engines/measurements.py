@@ -1,4 +1,4 @@
-"""Methods of what Hive measures: runtime statistics and metrics of replication."""
+"""Methods of Hive's measurements: runtime statistics and metrics of replication."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods of resource plans and of what belongs to them."""
+"""Methods of resource plans and their contents."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The forms in which methods are described, and what their handlers share."""
+"""The forms in which methods are described, and the common parts of their handlers."""

@@ -1,9 +1,9 @@
-"""One entry for each method: all that the server knows of it, but for what the interface says itself. This module never runs a method.
+"""One entry for each method: all that the server knows of it beyond the interface itself. This module never runs a method.
 
     reads("get_table", handler, rule, replica=True)
     changes("drop_table", handler, rule, metric="delete_total_count_tables")
 
-Dispatch, authorization, audit, replicas, metrics and the generated pages go by the entries.
+Dispatch, authorization, audit, replicas, metrics and the generated pages use the entries.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Method:
     rule: MethodRule
     """The privileges that it asks of its caller, and how much of its reply is shown."""
     changes: bool
-    """Whether it changes more than a time or what holds for the connection. Such calls are audited, and keep their client off replicas."""
+    """Whether it changes more than a time or the state of the connection. Such calls are audited, and keep their client off replicas."""
     replica: bool = False
     """Whether a replica may answer: the method reads the catalog, and nothing of transactions."""
     sign: Sign | None = None

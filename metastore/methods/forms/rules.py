@@ -1,4 +1,4 @@
-"""The forms in which entries say what a method wants, by paths to arguments (`req.dbName`). Never calls a service that changes anything."""
+"""The forms in which entries declare a method's wants, by paths of arguments (`req.dbName`). It never calls services that change data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Find = Callable[[Call, Any], Iterable[Want]]
 Keep = Callable[[Decision, Any, Any], Any]
 """From the decision, the arguments and the value that a handler returned, the value that is shown."""
 Around = Callable[[Decision, Any, Handler], Any]
-"""Runs the handler itself, for what can not be kept apart from its work."""
+"""A function that runs the handler itself, for checks that can not be separated from its work."""
 
 Late = Callable[[Any, Any], Table | None]
 
@@ -66,14 +66,14 @@ class MethodRule:
     keep: Keep | None = None
     around: Around | None = None
     shows: str = ""
-    """For the documentation: what of the reply is shown."""
+    """For the documentation: the part of the reply that is shown."""
     late: Late | None = None
-    """From arguments and reply of a method that only reads a table, that table, if any privilege on it is enough: what the method has
-    read is decided first, and the request only where that may not be shown."""
+    """A function from arguments and reply of a method that only reads a table to that table, if any privilege on it is enough. The table
+    that was read is decided first, and the request only where that table may not be shown."""
     fill: Callable[[Decision, Any], None] | None = None
-    """Puts what the server knows of the caller into the arguments, before the handler."""
+    """A function that puts the caller's identity into the arguments, before the handler."""
     renews: bool = False
-    """Whether the method changes what is decided by."""
+    """Whether the method changes the facts by which authorization decides."""
 
 
 OPEN = MethodRule()
@@ -81,7 +81,7 @@ OPEN = MethodRule()
 
 
 def get(args: Any, path: str) -> Any:
-    """Return what lies at a path, None if something on the way is absent."""
+    """Return the value at a path, None if something on the way is absent."""
     for step in path.split("."):
         args = getattr(args, step, None)
         if args is None:
@@ -110,7 +110,7 @@ def replaced(text: str, value: str) -> tuple[str, str]:
 
 
 def hiding(args: Any, database: str | None, name: str | None) -> Hide:
-    """Return what puts other names at the paths of a database and of what is in it."""
+    """Return the function that puts other names at the paths of a database and of an object in it."""
 
     def hide(other: str | None, inner: str | None) -> Sent:
         return (
@@ -122,7 +122,7 @@ def hiding(args: Any, database: str | None, name: str | None) -> Hide:
 
 
 def named(call: Call, database: str | None, name: str | None, catalog: str | None = None) -> TableName | None:
-    """Return a table's full name; None where a part is absent, which the handler tells."""
+    """Return a table's full name; None where a part is absent, which the handler reports."""
     try:
         return unpack.table(call, database, name, catalog)
     except MetaError:
@@ -198,7 +198,7 @@ def is_own_principal(decision: Decision, name: str | None, kind: int | None) -> 
 
 
 def put_caller(decision: Decision, holder: Any, name: str, kind: str) -> None:
-    """Let fields name the caller or a role of the caller, whoever the request names; an admin may name anybody."""
+    """Let fields name the caller or a role of the caller, whatever name the request has; an admin may name anybody."""
     given, of_kind = getattr(holder, name), getattr(holder, kind) or PrincipalType.USER
     if given is None or not (is_own_principal(decision, given, of_kind) or decision.is_admin):
         setattr(holder, name, decision.who.user)
@@ -211,7 +211,7 @@ def on_server(privilege: str = ADMINISTER) -> Ask:
 
 
 def found_by(text: str, find: Find) -> Ask:
-    """Want what a function finds in the arguments."""
+    """Want the accesses that a function finds in the arguments."""
     return Ask(text, find)
 
 

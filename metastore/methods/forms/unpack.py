@@ -1,4 +1,4 @@
-"""Take what many methods share out of their argument structs. Never calls a service."""
+"""Read the common parts of many methods out of their argument structs. Never calls a service."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 An error takes the most specific exception that the method declares, else MetaException, else the call is answered with
 TApplicationException INTERNAL_ERROR, as Java's servers do. Where MetaException is meant and ConfigValSecurityException alone is declared,
-as by get_config_value, it is that.
+as by get_config_value, the latter is sent.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ def declared(method: str) -> dict[type[TException], tuple[str, ...]]:
 
 
 def internal_error(method: str, reason: str = "") -> TApplicationException:
-    """Return what the client gets for an error that its method can not declare: Java's text, and a reason if that is for clients."""
+    """Return the client's exception for an error that its method does not declare: Java's text, with the reason if clients may see it."""
     text = f"Internal error processing {method}"
     return TApplicationException(TApplicationException.INTERNAL_ERROR, f"{text}: {reason}" if reason else text)
 
 
 def unknown_method(method: str) -> TApplicationException:
-    """Return what the client gets for a method without handler; the text is Java's, clients look at the type."""
+    """Return the client's exception for a method without handler; the text is Java's, clients look at the type."""
     return TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{method}'")
 
 

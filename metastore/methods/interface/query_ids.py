@@ -1,7 +1,7 @@
-"""Find the id of the query that a call was made for, where its client tells it. This module never looks at a reply.
+"""Find the id of the query that a call was made for, where its client sends it. This module never looks at a reply.
 
 Hive and Trino send it as the agent of a lock (`agentInfo`), Trino also in the parameters of tables and partitions that it makes
-(`trino_query_id`); whoever sends an environment context can put it there (`query.id`). Spark sends none of itself.
+(`trino_query_id`); any client can put it into an environment context (`query.id`). Spark sends none by itself.
 Sources: Hive's DbTxnManager, Trino's ThriftHiveMetastore and HiveMetadata.
 """
 
@@ -24,7 +24,7 @@ Place = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def places(args: type[TPayload]) -> tuple[Place, ...]:
-    """Return where the arguments of a method may tell it, the surest first."""
+    """Return the places of the arguments that may hold it, the surest first."""
     contexts: list[Place] = []
     agents: list[Place] = []
     parameters: list[Place] = []
@@ -57,7 +57,7 @@ def _struct(field: Any) -> Any:
 
 
 def find(where: tuple[Place, ...], args: Any) -> str:
-    """Return the id, "" if the arguments tell none."""
+    """Return the id, "" if the arguments hold none."""
     for path, keys in where:
         value = args
         for step in path:

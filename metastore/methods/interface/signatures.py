@@ -50,14 +50,14 @@ class Signature:
     returns: bool
     """Whether the result has a field `success`."""
     request: str | None
-    """The name of its only argument if that is a request struct: without it the method has nothing to go by."""
+    """The name of its only argument if that is a request struct: without it the method can not do anything."""
     databases: Paths
     tables: Paths
     names: Paths
     numbers: Paths
     """To ids, or lists of them, of transactions, locks, compactions and executions."""
     queries: tuple[query_ids.Place, ...]
-    """Where its arguments may tell for which query it is called."""
+    """The places of its arguments that may hold the id of the query."""
 
     def describe(self, args: Any) -> str:
         """Return the object that a call is about, as far as its arguments name it: "db.table", "db", a name, or "txnid 7"."""

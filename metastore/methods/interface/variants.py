@@ -102,7 +102,7 @@ class OldRequest:
     args: type[TPayload]
     """The argument struct as 2.3 has it."""
     take: Callable[[Any, Any], None]
-    """Puts what the second holds, decoded as 2.3's, into the first, today's."""
+    """A function that puts the values of the second, decoded as 2.3's, into the first, today's."""
 
 
 PARTITIONS_OF_2_3 = OldRequest(_partitions_are_old, _args("add_dynamic_partitions", _Partitions23), _take_partitions)

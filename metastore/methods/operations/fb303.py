@@ -19,7 +19,7 @@ NAME = "new db based metaserver"
 VERSION = "4.0.1"
 """The answer of Java's server to getVersion from 4.0 on: its release, here the one whose answers this server takes after."""
 VERSION_TO_HIVE_3 = "3.0"
-"""The answer of Java's servers before, whatever their release."""
+"""The answer of Java's servers of every release before."""
 
 _started = int(time.time())
 _options: dict[str, str] = {}
@@ -47,7 +47,7 @@ def counting(calls: Callable[[], Mapping[str, int]]) -> tuple[Method, ...]:
 
 METHODS = (
     reads("aliveSince", lambda _call, _args: _started, OPEN),
-    *counting(dict),  # the dispatcher puts those of its own counts in their place
+    *counting(dict),  # the dispatcher replaces them with its own counts
     reads("getCpuProfile", lambda _call, _args: "", OPEN),
     reads("getName", lambda _call, _args: NAME, OPEN),
     reads("getOption", lambda _call, args: _options.get(args.key), OPEN),

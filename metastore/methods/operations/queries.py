@@ -1,6 +1,6 @@
-"""Queries of the console, which no Thrift method answers: each with what it wants and what of its answer is shown, as methods have it.
+"""Console queries, which no Thrift method answers: each with its wants and the filter of its answer, like a method's entry.
 
-They run through the same door (`Dispatcher.run`): authorization, log and audit hold for them. Nothing here changes anything.
+They run as calls do (`Dispatcher.run`): authorization, log and audit apply to them. Nothing here changes anything.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LOOKS = 10
 
 
 class ConsoleQuery(NamedTuple):
-    """The entry of a query, of which there is no method."""
+    """The entry of a query, which has no method."""
 
     name: str
     handler: Handler

@@ -84,7 +84,7 @@ def own_lock(path: str) -> Ask:
 
 
 def replays(path: str, *fields: str) -> Ask:
-    """Want to look after the server where a request replays what happened elsewhere."""
+    """Want to administer the server where a request replays transactions of another metastore."""
 
     def find(_call: Call, args: Any) -> Iterator[Want]:
         if any(getattr(get(args, path), field, None) is not None for field in fields):
@@ -228,7 +228,7 @@ def kept_writes(decision: Decision, _args: Any, value: Any) -> Any:
 
 
 def seen_events(decision: Decision, events: Sequence[Any]) -> list[Any]:
-    """Return the events that may be shown: what they are about, and what their messages name beside it."""
+    """Return the events that may be shown: by their object, and by other objects in their messages."""
     shown = seen(decision, events, lambda each: (each.catName, each.dbName, each.tableName))
     return [each for each in shown if all(_is_shown(decision, named) for named in named_beside(each))]
 
