@@ -13,27 +13,27 @@ __all__ = ["Access", "Authorizer", "Owner", "Who", "owner_of"]
 SELECT, INSERT, UPDATE, DELETE = "SELECT", "INSERT", "UPDATE", "DELETE"
 CREATE, ALTER, DROP = "CREATE", "ALTER", "DROP"
 OWN = "OWN"
-"""To be the owner of an object, or whoever may do everything with it: to give it away, for instance."""
+"""Ownership of an object, or all privileges on it: to give it away, for instance."""
 SEE = "SEE"
-"""To know that an object is there: whoever may do anything with it, or with something inside it, sees it."""
+"""To know that an object exists: a user with any privilege on it, or on something inside it, sees it."""
 USE = "USE"
 """To put data at a location."""
 ADMINISTER = "ADMINISTER"
-"""To do what concerns the server as a whole."""
+"""To administer the server as a whole."""
 
 SERVER, CATALOG, DATABASE, TABLE, FUNCTION, ROLE, LOCATION = "server", "catalog", "database", "table", "function", "role", "location"
 """Kinds of objects."""
 
 
 class Who(NamedTuple):
-    """Who asks; without a user it is somebody who has not said who."""
+    """The user that asks; without a user it is an anonymous client."""
 
     user: str | None
     groups: tuple[str, ...] = ()
 
 
 class Access(NamedTuple):
-    """One thing that somebody wants to do to one object. Names are normalised; those that the kind of object lacks are None."""
+    """One thing that somebody wants to do to one object. Names are normalised; names that the kind of object lacks are None."""
 
     privilege: str
     kind: str
@@ -62,19 +62,19 @@ class Authorizer:
     """Whether it knows itself whose databases are: they need not be looked up for it then."""
 
     def allowed(self, who: Who, asked: Sequence[Access]) -> Sequence[bool]:
-        """Answer for each access, in their order, whether it is allowed. What it raises refuses all."""
+        """Answer for each access, in their order, whether it is allowed. An exception refuses all."""
         raise NotImplementedError
 
-    def sees_all_tables(self, who: Who, catalog: str, database: str) -> bool:  # noqa: ARG002  # for those that can tell
+    def sees_all_tables(self, who: Who, catalog: str, database: str) -> bool:  # noqa: ARG002  # for authorizers that can answer
         """Return whether `who` sees all tables of a database, also future ones: their names are then not asked for one by one."""
         return False
 
-    def seen_tables(self, who: Who, catalog: str, database: str) -> set[str] | None:  # noqa: ARG002  # for those that can tell
+    def seen_tables(self, who: Who, catalog: str, database: str) -> set[str] | None:  # noqa: ARG002  # for authorizers that can answer
         """Return the names of the tables of a database that `who` sees; None where they have to be asked for one by one."""
         return None
 
     def renew(self) -> None:
-        """Forget what may be outdated: this process has changed roles, privileges, locations or the owner of a database."""
+        """Forget answers that may be outdated: this process has changed roles, privileges, locations or the owner of a database."""
 
     def close(self) -> None:
-        """Give back what it holds, at the end of the process."""
+        """Release its resources, at the end of the process."""

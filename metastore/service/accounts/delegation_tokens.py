@@ -1,8 +1,8 @@
-"""Delegation tokens: give them to clients that logged in otherwise, renew and cancel them, and say whom one lets in.
+"""Delegation tokens: issue them to clients that logged in otherwise, renew and cancel them, and find the user of one at login.
 
-A token's password is random and stored, so no master key signs it; who has the database has the tokens. Every worker and server reads the
-database at each login: a token serves everywhere at once, and a cancelled one nowhere. Source: Hive's MetastoreDelegationTokenManager,
-Hadoop's AbstractDelegationTokenSecretManager.
+A token's password is random and stored, so no master key signs it; access to the database is access to the tokens. Every worker and server
+reads the database at each login: a token serves everywhere at once, and a cancelled one nowhere. Source: Hive's
+MetastoreDelegationTokenManager, Hadoop's AbstractDelegationTokenSecretManager.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def cancel(call: Call, text: str | None) -> None:
 
 
 def _administers(call: Call) -> bool:
-    """Return whether the caller may do what concerns the server as a whole."""
+    """Return whether the caller may administer the server as a whole."""
     authorizer = call.metastore.authorizer
     if authorizer is None:
         return call.client.user in call.config.admin_users

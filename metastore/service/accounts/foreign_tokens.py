@@ -28,14 +28,14 @@ def _text(call: Call, value: str | None) -> str:
 
 
 def add_token(call: Call, identifier: str | None, token: str | None) -> bool:
-    """Keep a token; tell whether it was not there. MetaError for who may not."""
+    """Store a token; return whether it is new. MetaError for a caller without the right."""
     _check(call)
     key, text = _text(call, identifier), _text(call, token)
     return call.database.write(lambda session: delegation_tokens.add_foreign(session, key, text))
 
 
 def remove_token(call: Call, identifier: str | None) -> bool:
-    """Remove a token; tell whether it was there. MetaError for who may not."""
+    """Remove a token; return whether it existed. MetaError for a caller without the right."""
     _check(call)
     return call.database.write(lambda session: delegation_tokens.delete_foreign(session, identifier or ""))
 
@@ -68,7 +68,7 @@ def update_master_key(call: Call, number: int | None, key: str | None) -> None:
 
 
 def remove_master_key(call: Call, number: int | None) -> bool:
-    """Remove a key; tell whether it was there. MetaError for who may not."""
+    """Remove a key; return whether it existed. MetaError for a caller without the right."""
     _check(call)
     return call.database.write(lambda session: delegation_tokens.delete_key(session, number or 0))
 

@@ -1,4 +1,4 @@
-"""The groups of a user whose login tells none, as the setting `group_mapping` says. It never caches: the system does."""
+"""The groups of a user whose login brings none, by the setting `group_mapping`. It never caches: the system does."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def admit(config: Config, client: Client, login: Login) -> None:
 def set_ugi(call: Call, user: str | None, groups: Sequence[str] | None) -> list[str]:
     """Take the user whom a client names, and return the user's groups; after a login the user's name is the last of them, as in Java.
 
-    Without a login the client is believed. With one the name must be the login's, or that of a user for whom it may act: MetaError.
+    Without a login the name is accepted. With one it must be the login's user, or a user for whom that user may act: else MetaError.
     """
     client, login = call.client, call.client.login
     if login is None:

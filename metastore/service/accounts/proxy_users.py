@@ -1,4 +1,4 @@
-"""Who may act for whom: a proxy user, such as an engine's own, for the users that the settings allow, from the hosts that they allow.
+"""Decide which user may act for another: a proxy user, such as an engine's own, may for the users and from the hosts of the settings.
 
 Source: Hadoop's DefaultImpersonationProvider (`hadoop.proxyuser.NAME.hosts|users|groups`).
 """
@@ -52,7 +52,7 @@ def _host_fits(hosts: set[str], address: str) -> bool:
 
 
 def _networks(host: str) -> Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    """Return what a host of the settings stands for: an address, a range such as 10.0.0.0/8, or all addresses of a name."""
+    """Return the addresses that a host of the settings stands for: an address, a range such as 10.0.0.0/8, or all addresses of a name."""
     try:
         return [ipaddress.ip_network(host, strict=False)]
     except ValueError:
@@ -65,7 +65,7 @@ def _networks(host: str) -> Iterable[ipaddress.IPv4Network | ipaddress.IPv6Netwo
 
 
 def check(proxy_users: Mapping[str, object]) -> str | None:
-    """Return what is wrong with the setting `proxy_users`, None if nothing is."""
+    """Return the fault of the setting `proxy_users`, None if it has none."""
     for name, allowed in proxy_users.items():
         if not isinstance(allowed, Mapping) or not set(allowed) <= set(_KINDS):
             return f"proxy_users: {name} needs a table with hosts, users and groups, such as {{hosts = '10.0.0.0/8', groups = 'analysts'}}"

@@ -1,6 +1,6 @@
 """Roles: make, drop, grant, revoke, list. Every user holds the role `public`; nothing is enforced. Source: Hive's HMSHandler, ObjectStore.
 
-Whoever changes grants locks the role's row first.
+A change of grants locks the role's row first.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ _MAX_VERIFIED = 1000
 _NOBODY = "scrypt$AAAAAAAAAAAAAAAAAAAAAA==$"
 """The hash for a user who has none: it fits no password, and costs as much."""
 _hashing = ThreadPoolExecutor(thread_name_prefix="hashing")
-"""Computes hashes: the C library keeps what each thread that did so has once taken, and a worker has a thread for each client."""
+"""The thread that computes hashes: the C library keeps their memory for each thread that once computed one, and a worker has a thread for
+each client."""
 _secret = secrets.token_bytes(32)
 _verified: dict[bytes, float] = {}
 """When which password was found right: HTTP sends it with every request. By an HMAC of hash and password with a secret of this process."""

@@ -1,5 +1,5 @@
-"""Decide what a user may do: one batched question that every kind of authorization answers. It never looks at a request.
+"""Decide which accesses a user has: one batched question that every kind of authorization answers. It never looks at a request.
 
-`contract` has the question, `grants`, `rules_file`, `opa` and `ranger` answer it, `loading` chooses one by the settings, and
-`decision` puts the question about named objects and says what was missing.
+`contract` has the question, `grants`, `rules_file`, `opa` and `ranger` answer it, `loading` chooses one by the settings, and `decision`
+asks about named objects and explains a refusal.
 """

@@ -46,7 +46,7 @@ class Asking(Administered):
         self._client.close()
 
     def decide(self, who: Who, asked: Sequence[Access]) -> list[bool]:
-        """Answer from what is remembered, and ask for the rest together. MetaError where there is no answer."""
+        """Answer from the remembered decisions, and ask for the rest together. MetaError without an answer."""
         now = time.monotonic()
         found = [self._known.get((who, each)) for each in asked]
         missing = [each for each, known in zip(asked, found, strict=True) if known is None or known[0] <= now]
@@ -81,5 +81,5 @@ class Asking(Administered):
         return value
 
     def unanswered(self, path: str, why: str) -> MetaError:
-        """Return the error for what is not an answer, by which nothing is allowed."""
+        """Return the error for a malformed answer, by which nothing is allowed."""
         return MetaError(without_passwords(f"nothing is allowed: the authorization server at {self.url}/{path} {why}"))

@@ -1,7 +1,7 @@
-"""Put what a call wants to the authorizer, and say what became of it: allowed, refused, or about something that is not to be known.
+"""Ask the authorizer about a call's wants, and decide: allowed, refused, or to be answered as if an object were missing.
 
-It never looks at a request: `wire.authorization` names what one wants. What the caller may not see is hidden: the method then gets a
-name that nothing has, and answers as it does for what is missing.
+It never looks at a request: the entries in `methods` name its wants. An object that the caller may not see is hidden: the method then gets
+a name that nothing has, and answers as for a missing object.
 """
 
 from __future__ import annotations
@@ -45,21 +45,22 @@ PRIVILEGE_TEXTS = {
 }
 
 TRANSACTION, LOCK = "transaction", "lock"
-"""Kinds of what belongs to who made it; only who looks after the server may go on with another's."""
+"""Kinds of objects that belong to their maker; only an administrator of the server may use another's."""
 
 Sent = tuple[str | None, str | None]
-"""How a request spells the names of a database and of what is in it; None where it does not name it or that is not asked for."""
+"""The request's spelling of the names of a database and of an object in it; None where it does not name it or the name is not needed."""
 Hide = Callable[[str | None, str | None], Sent]
-"""Puts other names into a request: of the database and of what is in it, each None where it stays; returns those that were there."""
+"""A function that replaces the database's and the object's name in a request, None where one stays; it returns the old ones.
+"""
 
 
 def _nothing(_database: str | None, _name: str | None) -> Sent:
-    """Hide what the request does not name itself."""
+    """Hide an object that the request does not name itself."""
     return None, None
 
 
 class Want(NamedTuple):
-    """The privileges of which a call needs one on an object."""
+    """Privileges on an object; a call needs one of them."""
 
     privileges: tuple[str, ...]
     kind: str
@@ -71,13 +72,13 @@ class Want(NamedTuple):
     """The privilege on the database that is wanted of a table that is not there (yet)."""
     grant: bool = False
     new_owner: tuple[str | None, int | None] | None = None
-    """Whose the object will be; None where that stays as it is."""
+    """The new owner of the object; None where the owner stays."""
     label: str | None = None
     """The name of the object in a refusal, where the request names it by a number."""
     locations: tuple[str, ...] = ()
-    """Where the call wants the object, or parts of it, to lie."""
+    """The wanted locations of the object, or of parts of it."""
     by_default: Callable[[], Sequence[str]] = tuple
-    """Tells where the call puts what comes without a location; asked only where all else is allowed."""
+    """A function that returns the default places of objects without a location; called only where all else is allowed."""
     has_to_be: bool = False
     """Whether a table that is missing, or not to be known, ends the call: its name would be stored."""
 
@@ -134,13 +135,13 @@ class Decision:
 
     @property
     def is_admin(self) -> bool:
-        """Whether the caller may do what concerns the server as a whole."""
+        """Whether the caller may administer the server as a whole."""
         return self.allowed([Access(ADMINISTER, SERVER)])[0]
 
     def judge(self, wants: Iterable[Want]) -> list[tuple[Want, bool, bool]]:
-        """Return the wants about what is not to be known, and of which names: the database's, the object's.
+        """Return the wants on hidden objects, each with the names to hide: the database's, the object's.
 
-        PermissionDenied; NoSuchObject for what has to be there.
+        PermissionDenied; NoSuchObject for an object that must exist.
         """
         refused: list[_Refused] = []
         missing: list[_Missing] = []
@@ -179,9 +180,9 @@ class Decision:
         )
 
     def _one(self, want: Want, known: dict[tuple[str | None, ...], Facts | None]) -> _Objection | None:
-        """Return what is wrong with a want: the refusal, what is missing, or which names are to be hidden; None if nothing is."""
+        """Return the fault of a want: the refusal, the missing object, or the names to hide; None if it is allowed."""
         if want.privileges == (SEE,) and want.otherwise is None:
-            # What is missing is answered about as what is hidden, so it needs no look.
+            # A missing object is answered like a hidden one, so it needs no look.
             if want.kind == DATABASE and self._authorizer.knows_databases:
                 return None if self.allowed([Access(SEE, DATABASE, want.catalog, want.database)])[0] else _Hidden(database=True, name=False)
             if want.kind == TABLE and self.sees_all_tables(want.catalog or "", want.database or ""):
@@ -234,7 +235,7 @@ class Decision:
         return self._locations(want, facts)
 
     def _otherwise(self, want: Want, facts: Facts | None) -> _Refused | None:
-        """Judge what is wanted of a table that is not there, or is not to be known: what the database must allow."""
+        """Judge a want on a missing or hidden table, by the database's privileges."""
         privilege = want.otherwise or CREATE
         asked = Access(privilege, DATABASE, want.catalog, want.database, want.name, owner=facts and facts.owner)
         return None if self.allowed([asked])[0] else _Refused(privilege, DATABASE, want.label or want.database or "")
@@ -294,7 +295,7 @@ class Decision:
         return None
 
     def _is_own(self, asked: Sequence[Access]) -> list[bool]:
-        """Tell of each object whether it is the caller's own; an admin may use every place."""
+        """Return for each object whether it is the caller's own; an admin may use every place."""
         return [each.kind == LOCATION or (each.owner is not None and each.owner.name == self.who.user) for each in asked]
 
     def sees_all_tables(self, catalog: str, database: str) -> bool:
@@ -306,7 +307,7 @@ class Decision:
         return self._authorizer.seen_tables(self.who, catalog, database)
 
     def tables(self, catalog: str, database: str, names: Sequence[str]) -> set[str]:
-        """Return those of the names of tables that may be shown."""
+        """Return the names of tables that may be shown."""
         if not names:
             return set()
         if self.sees_all_tables(catalog, database):
@@ -320,7 +321,7 @@ class Decision:
         return {name for name, ok in zip(there, self.allowed(asked), strict=True) if ok}
 
     def databases(self, names: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Return those of the databases (catalog, name) that may be shown."""
+        """Return the databases (catalog, name) that may be shown."""
         wanted = list(dict.fromkeys(names))
         owners = {} if self._authorizer.knows_databases else self.call.database.read(authorization.database_owners)
         seen = self.allowed([Access(SEE, DATABASE, *name, owner=owners.get(name)) for name in wanted])
@@ -330,7 +331,7 @@ class Decision:
 MOST_IN_MESSAGE = 20
 """Objects that one refusal names."""
 MOST_NAMED = 1000
-"""More names than so many are not asked for one by one where the authorizer can tell all that are seen."""
+"""The most names that are asked for one by one where the authorizer can list all visible ones."""
 
 
 def _changes_owner(want: Want, now: Owner | None) -> bool:

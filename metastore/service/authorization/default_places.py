@@ -1,6 +1,6 @@
-"""Tell where a call puts what comes without a location, as the call itself works it out. Never decides, never makes anything.
+"""Compute the default places of objects without a location, by the same rules as the call. Never decides, never makes anything.
 
-What the call will refuse has no place here: the call tells why.
+An object that the call will refuse has no place here: the call reports why.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _of_what_is_taken(find: Callable[P, Iterable[str]]) -> Callable[P, Sequence[
 
 @_of_what_is_taken
 def of_database(call: Call, catalog: str, name: str) -> Iterable[str]:
-    """Return where a new database lies."""
+    """Return the place of a new database."""
     found = call.database.read(lambda session: catalogs.find(session, catalog))
     return () if found is None else [default_location(call, found, name)]
 
@@ -54,7 +54,7 @@ def of_database(call: Call, catalog: str, name: str) -> Iterable[str]:
 def of_table(
     call: Call, new: Table, capabilities: Sequence[str] | None, identifier: str | None, environment: Mapping[str, str] | None
 ) -> Iterable[str]:
-    """Return where a new table lies."""
+    """Return the place of a new table."""
     made = dry_run(call, deepcopy(new), capabilities=capabilities, identifier=identifier, environment=environment)
     return [made.sd.location] if made.tableType not in VIEWS and made.sd.location else []
 
@@ -83,13 +83,13 @@ def _in(call: Call, table: Table, many: Iterable[Sequence[str] | None]) -> Itera
 
 @_of_what_is_taken
 def of_partitions(call: Call, name: TableName, many: Sequence[Sequence[str] | None]) -> Iterable[str]:
-    """Return where new partitions of these values lie."""
+    """Return the places of new partitions of these values."""
     return _in(call, find_table(call, name), many) if many else []
 
 
 @_of_what_is_taken
 def of_partition_name(call: Call, name: TableName, partition: str) -> Iterable[str]:
-    """Return where a new partition of a name lies."""
+    """Return the place of a new partition of a name."""
     table = find_table(call, name)
     return _in(call, table, [values_for_keys([key.name for key in table.partitionKeys], partition, may_have_more=True)])
 
@@ -103,6 +103,6 @@ def of_new_values(call: Call, name: TableName, values: Sequence[str] | None) -> 
 
 @_of_what_is_taken
 def of_exchanged(call: Call, spec: Mapping[str, str], source: TableName, target: TableName) -> Iterable[str]:
-    """Return the directory in or at which the partitions lie that a spec moves to another table."""
+    """Return the directory that is, or holds, the locations of the partitions that a spec moves to another table."""
     prefix, _ = selected(call, spec, find_table(call, source))
     return [join(find_table(call, target).sd.location, prefix.rstrip("/"))]

@@ -1,6 +1,6 @@
 """Decide by the roles and privileges that are stored, with the meaning that standard SQL and Hive give them. Never changes one.
 
-What a user holds is read once and remembered until a count in the database says that something has changed. The count is looked at
+A user's privileges are read once and remembered until a count in the database shows a change. The count is looked at
 again after a second at the latest, and after each change of this process at once.
 """
 
@@ -65,7 +65,7 @@ Principal = tuple[str, int]
 
 @dataclass(slots=True)
 class Rights:
-    """The privileges of a user: direct ones, and those of groups and roles."""
+    """The privileges of a user: direct ones, and the privileges of groups and roles."""
 
     principals: frozenset[Principal]
     """The user, its groups and all its roles, with their types: any of them may be an owner."""
@@ -77,7 +77,7 @@ class Rights:
     columns: frozenset[int | None] = frozenset()
     """Tables with a column that may be read."""
     shown: frozenset[int] = frozenset()
-    """Tables that may be seen for what was granted on them or on a column."""
+    """Tables that are visible by grants on them or on a column."""
     to_grant: dict[object, frozenset[str]] = field(default_factory=dict)
     """The privileges that may be granted on: by the catalog and name of a database, a table's key, or None for everything."""
     visible: frozenset[Name] = frozenset()
@@ -108,7 +108,7 @@ class _Snapshot:
 
 
 class Grants(Authorizer):
-    """Answers by what `grant_privileges`, `grant_role` and `metastore locations` have stored."""
+    """An authorizer by the grants of `grant_privileges`, `grant_role` and `metastore locations`."""
 
     knows_databases = True
 
@@ -123,7 +123,7 @@ class Grants(Authorizer):
         self._look_at = 0.0
 
     def allowed(self, who: Who, asked: Sequence[Access]) -> list[bool]:
-        """Answer by what the user holds."""
+        """Answer by the user's privileges."""
         snapshot = self._current()
         rights = self._rights(snapshot, who)
         if rights.is_admin:
@@ -230,7 +230,7 @@ def _allows_table(snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
 
 
 def _covers(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:
-    """Return whether what is held on a database, or everywhere, allows something with each table in it."""
+    """Return whether privileges on a database, or everywhere, allow something with each table in it."""
     enough = ENOUGH.get(wanted, NOTHING)
     if not rights.everywhere.isdisjoint(enough) or not rights.databases.get(where, NOTHING).isdisjoint(enough):
         return True
@@ -272,7 +272,7 @@ def _may_grant(snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
 
 
 def _read(session: Session, who: Who) -> Rights:
-    """Return what a user holds by now."""
+    """Return the current privileges of a user."""
     groups = list(who.groups)
     held = held_in_hierarchy(session, who.user, groups)
     principals = [
@@ -294,7 +294,7 @@ def _read(session: Session, who: Who) -> Rights:
 
 
 def _fill(rights: Rights, granted: Iterable[Granted]) -> None:
-    """Sort privileges by what they are on. Those on partitions give no right: clients ask for tables."""
+    """Sort privileges by their objects. Privileges on partitions give no right: clients ask for tables."""
     everywhere, columns, visible = set[str](), set[int | None](), set[Name]()
     databases, tables = defaultdict[Name, set[str]](set), defaultdict[int | None, set[str]](set)
     to_grant = defaultdict[object, set[str]](set)

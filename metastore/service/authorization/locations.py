@@ -1,6 +1,6 @@
-"""Tell where somebody may not put data: outside of the object's own directory without a right to the place, or over what is another's.
+"""Find locations where a user may not put data: outside of the object's own directory without a right to the place, or over others' data.
 
-Never looks into a directory: the rows say whose a place is.
+Never looks into a directory: the rows name the owner of a place.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def judged_locations(
     present: Sequence[str] = (),
     made: str | None = None,
 ) -> Iterator[str]:
-    """Yield those of the locations that may not be used for a table, or for a database or catalog where the name has no table.
+    """Yield the locations that may not be used for a table, or for a database or catalog where the name has no table.
 
-    A table that is to be made has the name `made`, and `name` has no table.
-    Where the table, a partition of it, or (`present`) the database lies already is free. What lies inside the table's directory, and
-    those `by_default`, where the call puts what comes without a location, need no right to the place; yet nobody else may lie there.
+    A table that is to be made has the name `made`, and `name` has no table. The present locations of the table, its partitions, and
+    (`present`) the database are free. Locations inside the table's directory, and default places (`by_default`), need no right to the
+    place; yet nobody else's data may be there.
     """
     table = facts.table if facts is not None and name[2] is not None else None
     own = [place for place in map(place_of, _own(call, name, facts, table)) if place]
@@ -47,7 +47,7 @@ def judged_locations(
     for location in dict.fromkeys(locations):
         place = _place(call, location, facts)
         if place is None or (table is not None and place in own):
-            continue  # what is not a place is refused by whoever stores it
+            continue  # a text that is not a place is refused when it is stored
         if any(is_in(place, each) for each in own):
             inside[place] = location
             continue
@@ -84,7 +84,7 @@ def _place(call: Call, location: str, facts: Facts | None) -> str | None:
 
 def _may_use(session: Session, ask: Ask, name: Name, facts: Facts | None, made: str | None, place: str) -> bool:
     """Return whether a place is in the directory of the table's database and nobody else's by its name, or allowed to the user; and whether
-    nobody else's table lies around it.
+    no table of another owner contains it.
     """
     home = _home(session, name, facts, place)
     if (home is None or not _is_free(name[2] or made, home, place)) and not any(ask(_rights(session, name, facts, home, place))):
@@ -93,14 +93,14 @@ def _may_use(session: Session, ask: Ask, name: Name, facts: Facts | None, made: 
 
 
 def _first_part(home: str, place: str) -> str:
-    """Return the name of the directory in a database's directory in which a place lies, "" for the database's own."""
+    """Return the name of the directory in a database's directory that contains a place, "" for the database's own."""
     return place[len(home) + 1 :].partition("/")[0].lower()
 
 
 def _is_free(table: str | None, home: str, place: str) -> bool:
-    """Return whether a table may lie at a place in its database's directory for its name alone.
+    """Return whether a table may use a place in its database's directory for its name alone.
 
-    Another table, or another database, may be meant to lie there, whether it is there or not: it lies at its own name by default.
+    The place may belong to another table or database, present or future, whose default place it is by name.
     """
     first = _first_part(home, place)
     if first.endswith(DATABASE_ENDING):
@@ -109,7 +109,7 @@ def _is_free(table: str | None, home: str, place: str) -> bool:
 
 
 def _rights(session: Session, name: Name, facts: Facts | None, home: str | None, place: str) -> list[Access]:
-    """Return the questions of which one has to be allowed where a place is not free.
+    """Return the accesses where a place is not free; one of them must be allowed.
 
     The owner of the database decides about its tables, the owner of a table about the directory of its name; neither about databases.
     """
@@ -126,9 +126,9 @@ def _rights(session: Session, name: Name, facts: Facts | None, home: str | None,
 def _taken(
     session: Session, ask: Ask, name: Name, table: OwnedTable | None, wanted: Collection[str], base: str | None = None
 ) -> Collection[str]:
-    """Return those of the places at, in or around which lies what is not the user's.
+    """Return the requested places that overlap other owners' data.
 
-    What the directory `base` of the whole lies in itself is passed over, and so are places where the table has a partition already.
+    Ancestors of `base`, the directory of the whole, do not count, nor do places where the table has a partition already.
     """
     found: dict[tuple[str, str | None, str | None], tuple[int | None, set[str]]] = {}
     present = set[str]()
@@ -167,7 +167,7 @@ def _to_own(session: Session, name: tuple[str, str | None, str | None], key: int
 
 
 def _by_default(session: Session, table: OwnedTable | None, wanted: Collection[str]) -> set[str]:
-    """Return those of the places at which a partition of the table lies by default."""
+    """Return the places that are the default place of a partition of the table."""
     base = place_of(table.location) if table is not None else None
     names = {each[len(base) + 1 :]: each for each in wanted if is_in(each, base)} if base is not None else {}
     if table is None or not names:
@@ -177,7 +177,7 @@ def _by_default(session: Session, table: OwnedTable | None, wanted: Collection[s
 
 
 def _home(session: Session, name: Name, facts: Facts | None, place: str) -> str | None:
-    """Return the innermost of the databases' directories that hold a place if it is that of the table's own database, else None."""
+    """Return the innermost database directory that holds a place if it belongs to the table's own database, else None."""
     if facts is None:
         return None
     holding = authorization.databases_holding(session, place)

@@ -1,4 +1,4 @@
-"""Tell whose transactions, locks and compactions are, and what a request means that it names by a number. Never decides."""
+"""Look up the owners of transactions, locks and compactions, and the objects that a request names by a number. Never decides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metastore.store.catalog.tables import view_sources
 
 
 def of_others(call: Call, keys: Sequence[int]) -> list[int]:
-    """Return those of the transactions that are there and somebody else's."""
+    """Return the transactions that exist and belong to somebody else."""
     wanted = [key for key in dict.fromkeys(keys) if key]
     found = call.database.read(lambda session: authorization.users_of_transactions(session, wanted)) if wanted else {}
     return [key for key, user in found.items() if user is None or user != call.client.user]
@@ -43,7 +43,7 @@ def sources(call: Call, text: str, catalog: str | None) -> list[TableName]:
 
 
 def locked_table(call: Call, catalog: str, database: str, name: str) -> str:
-    """Return the table that a lock is on: that of the whole name if it is there; else what stands behind a dot is something of it."""
+    """Return the table that a lock is on: the table of the whole name if it exists, else of the part before the dot."""
     whole = normalize(name)
     before, dot, _ = whole.partition(".")
     return before if dot and not _is_there(call, TableName(catalog, database, whole)) else whole

@@ -37,7 +37,7 @@ PRIVILEGES = {
     SEE: "SELECT", SELECT: "SELECT", INSERT: "INSERT", UPDATE: "ALTER_DATA", DELETE: "DELETE", CREATE: "CREATE", ALTER: "ALTER_METADATA",
     DROP: "DROP",
 }  # fmt: skip
-"""Hive's words for what is wanted; for what it has none, ALL."""
+"""Hive's words for the kinds of access; ALL where it has none."""
 PATHS = {TABLE: "table_allow", DATABASE: "database_allow", FUNCTION: "database_allow"}
 
 

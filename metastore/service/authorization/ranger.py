@@ -30,7 +30,7 @@ from metastore.service.authorizer import (
 PERMISSIONS = {
     SEE: "_any", SELECT: "select", INSERT: "update", UPDATE: "update", DELETE: "update", CREATE: "create", ALTER: "alter", DROP: "drop",
 }  # fmt: skip
-"""Ranger's words for what is wanted; for what it has none, `all`."""
+"""Ranger's words for the kinds of access; `all` where it has none."""
 PATH = "authz/v1/authorizeMulti"
 
 

@@ -60,7 +60,7 @@ NEEDED = {ALTER: OWNERSHIP, DROP: OWNERSHIP, OWN: OWNERSHIP, CREATE: OWNERSHIP}
 
 
 class FileRule(NamedTuple):
-    """One rule: whom and what it fits, and what it says. An expression that is None fits everything."""
+    """One rule: the users and objects that it fits, and its decision. An expression that is None fits everything."""
 
     user: re.Pattern[str] | None
     group: re.Pattern[str] | None
@@ -258,6 +258,6 @@ class RulesFile(Administered):
                 log.info("authorization rules were read again", file=self._path)
         except (OSError, ValueError):
             if state is not None:
-                self._state = state  # it is told once
+                self._state = state  # it is logged once
             log.exception("authorization rules can not be read, those before hold", file=self._path)
         return self._rules

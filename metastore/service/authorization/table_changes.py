@@ -1,4 +1,4 @@
-"""Tell what a changed table says of its writer: whether it only counts rows that were written, and where it points to. Never stores any."""
+"""Judge a changed table: whether only the counts of its rows changed, and the locations that it points to. Never stores any."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ METADATA = "metadata_location"
 """The parameter by which an Iceberg table names its current state."""
 TIMES = frozenset({"transient_lastDdlTime", "last_modified_time", "last_modified_by", "numFilesErasureCoded"})
 FREE = frozenset({"id", "catName", "dbName", "tableName", "ownerType", "createTime", "lastAccessTime", "parameters"})
-"""Stored fields that no writer changes, that only tell of reading, or that are judged by themselves. Of transactional tables the write id
+"""Stored fields that no writer changes, that only concern reading, or that are judged separately. Of transactional tables the write id
 is set by the transaction."""
 COMMITS = ("current-snapshot-", "snapshot-count", METADATA, f"previous_{METADATA}")
 """How names of parameters begin that a commit of Iceberg changes."""
 
 
 def locations(table: Table) -> tuple[str, ...]:
-    """Return where a table lies, and where it says that its metadata is."""
+    """Return the location of a table, and the location of its metadata."""
     place = table.sd.location if table.sd is not None else None
     return tuple(each for each in (place, (table.parameters or {}).get(METADATA)) if each)
 
 
 def locations_of_new(table: Table) -> tuple[str, ...]:
-    """Return where a table that is to be made will lie, if the request says it, and where it says that its metadata is."""
+    """Return the location of a new table, if the request has one, and the location of its metadata."""
     place = table.sd.location if table.sd is not None else None
     return tuple(place_of_new(table, each) if each == place else each for each in locations(table))
 
@@ -67,7 +67,7 @@ def _sources(table: Table) -> set[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without what says nothing: clients leave such fields out, or send them empty."""
+    """Return a value without empty fields: clients leave such fields out, or send them empty."""
     if hasattr(value, "thrift_spec"):
         return {name: plain for name, each in vars(value).items() if (plain := _plain(each))}
     if isinstance(value, list):

@@ -25,7 +25,7 @@ def now_s() -> int:
 
 @cache
 def zone(name: str | None) -> tzinfo:
-    """Return a time zone by its name; without one that of the machine (`TZ`, else `/etc/localtime`), with its summer time where known."""
+    """Return a time zone by its name; without one the machine's (`TZ`, else `/etc/localtime`), with its summer time where known."""
     wanted = name or os.environ.get("TZ", "").removeprefix(":")
     try:
         if wanted:

@@ -32,7 +32,7 @@ class Metastore:
     journal: Journal | None = None
     """Where directories being made are noted; None in tests that kill nothing."""
     authorizer: Authorizer | None = None
-    """Who decides what callers may do; None if everybody may do everything."""
+    """The authorizer; None if everybody may do everything."""
     replica: Replica | None = None
     """From where reads of the catalog may be answered."""
 
@@ -43,16 +43,16 @@ class Client:
 
     address: str
     user: str | None = None
-    """Who is asked for: by the login, else whoever `set_ugi` says."""
+    """The user for whom calls are made: by the login, else by `set_ugi`."""
     groups: list[str] = field(default_factory=list)
     login: Login | None = None
-    """The login that the client proved; None if it is let in without a login."""
+    """The login that the client proved; None for a client without a login."""
     release: ReleaseTraces = field(default_factory=ReleaseTraces)
     """The signs of its release that its calls gave."""
     config: Config | None = None
     """The settings that hold for this connection alone (`setMetaConf`), None while they are the server's."""
     traceparent: str = ""
-    """The trace to which the next call belongs, as the header of that name tells it; "" if none does."""
+    """The trace to which the next call belongs, from the header of that name; "" without one."""
     calls: int = 0
     last_method: str = ""
     last_call: float = 0.0
@@ -72,7 +72,7 @@ class Client:
 
     @property
     def real_user(self) -> str | None:
-        """Who logged in, where the calls act for somebody else."""
+        """The user who logged in, where the calls act for somebody else."""
         if self.login is None:
             return None
         return self.login.real_user or (self.login.user if self.login.user != self.user else None)
@@ -86,7 +86,7 @@ class Call:
     client: Client
     method: str
     refused: bool = False
-    """Whether the caller lacks a privilege, or named what it may not see."""
+    """Whether the caller lacks a privilege, or named an object that it may not see."""
     from_replica: bool = False
     """Whether a replica may answer."""
     chosen: Database | None = None
@@ -99,7 +99,7 @@ class Call:
 
     @property
     def database(self) -> Database:
-        """The relational database: a replica for what only reads the catalog, if there is one that is near enough."""
+        """The relational database: a replica for methods that only read the catalog, if one is recent enough."""
         if self.chosen is None:
             self.chosen = self._choose()
         return self.chosen
@@ -132,7 +132,7 @@ class Call:
 
     @property
     def caller(self) -> str:
-        """Who owns what the call makes without an owner: its client's user, else the server's own."""
+        """The owner of objects that the call makes without one: its client's user, else the server's own."""
         return self.client.user or own_user()
 
     @property

@@ -1,4 +1,4 @@
-"""Requests of a connection's client in the transactions that it opened. `service.fast_paths` alone reads them, to choose what to try.
+"""Requests of a connection's client in the transactions that it opened. `service.fast_paths` alone reads them, to choose the path to try.
 
 It is a hint, never a fact: another connection may have asked for more in the same transaction.
 """
@@ -16,7 +16,7 @@ from metastore.store.transactions.transactions import RANGES
 from metastore.store.transactions.write_ids import TableKey
 
 MAX_TRANSACTIONS = 256
-"""Transactions of one connection of which there are hints."""
+"""The most transactions of one connection with hints."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class TransactionHint:
     write_ids: dict[TableKey, KnownWriteId] = field(default_factory=dict)
 
     def summary(self) -> Hint:
-        """Return what the database's fast paths go by."""
+        """Return the hint for the database's fast paths."""
         intent = self._only_intent()
         row_changes = bool(self.row_changes) if intent is None else intent.operation in ROW_CHANGES
         return Hint(self.type, self.holds, len(self.intents), intent, row_changes)

@@ -1,4 +1,4 @@
-"""Who a client is: what a login proved, and whom its calls act for. This module never checks a credential."""
+"""The identity of a client: the login that it proved, and the user for whom its calls act. This module never checks a credential."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Login:
     mechanism: str
     """"kerberos", "token", "ldap", "users", "jwt" or "certificate", as the setting `authentication` names them."""
     real_user: str | None = None
-    """Who logged in, where that is somebody else (a proxy user); None if it is `user`."""
+    """The user who logged in, where it is somebody else (a proxy user); None if it is `user`."""
     groups: tuple[str, ...] | None = None
-    """The user's groups as the mechanism tells them; None if it tells none, and `group_mapping` decides."""
+    """The user's groups as the mechanism sends them; None if it sends none, and `group_mapping` decides."""
     credential: int | None = None
     """The key of the stored credential that let the client in; None where none is stored here."""
     token: str | None = field(default=None, compare=False)
@@ -25,10 +25,10 @@ class Login:
 
     @property
     def can_be_revoked(self) -> bool:
-        """Whether what let the client in is stored here, and can be taken away."""
+        """Whether the client's credential is stored here, and can be revoked."""
         return self.credential is not None or self.token is not None
 
 
 def folded(name: str) -> str:
-    """Return what spellings of a name have in common that a directory takes for one: letter case, width, blanks at the ends or repeated."""
+    """Return the common form of all spellings that a directory takes for one name: letter case, width, blanks at the ends or repeated."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

@@ -1,4 +1,4 @@
-"""Lists that are too long to be held at once: whoever sends one away reads it page by page."""
+"""Lists that are too long to be held at once: they are read page by page while they are sent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Taker(Protocol):
     """Takes the pages of a list, one after the other."""
 
     def begin(self) -> None:
-        """Forget what was taken: the first page comes, perhaps again, for the reading may be tried anew."""
+        """Forget all pages: the first page follows, perhaps again, because reading may be tried anew."""
 
     def take(self, page: list[Any]) -> None:
         """Take the next page."""
@@ -26,9 +26,9 @@ class LongList:
         self.read = read
         """Gives all pages to a taker."""
         self.make = make
-        """From a list of elements to what the method returns. What it says beside the list may be known when all is read."""
+        """A function from a list of elements to the method's value. The fields beside the list may be known when all is read."""
 
 
 def made_of(found: list[Element] | LongList, make: Callable[[list[Element]], T]) -> T | LongList:
-    """Return what a method makes of a list, and of a long one when it is read."""
+    """Return the method's value for a list, and for a long list when it is read."""
     return LongList(found.read, make) if isinstance(found, LongList) else make(found)

@@ -46,7 +46,7 @@ class ReleaseTraces:
 
     @property
     def knows_keys_by_case(self) -> bool:
-        """Hive's own clients since 3 expect that a partition's name with keys in another case is that of none."""
+        """Hive's own clients since 3 expect that a partition's name with keys in another case names no partition."""
         return self.is_3 or self.is_4
 
     def reads_timestamp_statistics(self, engine: str | None) -> bool:

@@ -1,1 +1,1 @@
-"""Catalogs and databases, and all that lies in them: functions, constraints, privileges."""
+"""Catalogs and databases, and all objects in them: functions, constraints, privileges."""

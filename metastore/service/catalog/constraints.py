@@ -128,7 +128,7 @@ def _generated(kind: str) -> str:
 
 
 def _columns(table: Table) -> dict[str, str]:
-    """Return the types of a table's columns, those of the partition keys included, by name."""
+    """Return the types of a table's columns, partition keys included, by name."""
     fields = [*(table.sd.cols if table.sd is not None else ()), *(table.partitionKeys or ())]
     return {normalize(field.name): field.type for field in fields}
 
@@ -260,7 +260,7 @@ def get(call: Call, name: TableName, kind: str | None = None) -> list[Any]:
 def get_foreign_keys(
     call: Call, catalog: str, parent: tuple[str | None, str | None], foreign: tuple[str | None, str | None]
 ) -> list[SQLForeignKey]:
-    """Return the foreign keys between tables (database, name), where what is None matches all."""
+    """Return the foreign keys between tables (database, name); None matches all."""
     found = call.database.read(
         lambda session: rows.find(
             session,

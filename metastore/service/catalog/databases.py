@@ -31,7 +31,7 @@ from metastore.store.drivers.contract import ReferenceViolation
 def create_database(call: Call, database: Database) -> None:
     """Make a database and its directory. InvalidObject for its name, catalog or lack of a data connector, AlreadyExists, MetaError.
 
-    Without an owner it belongs to the caller; to the server's own user if the client has not said who calls.
+    Without an owner it belongs to the caller; to the server's own user if the client is anonymous.
     """
     if database.name is None:
         raise MetaError("Database name cannot be null.")
@@ -67,7 +67,7 @@ def create_database(call: Call, database: Database) -> None:
 
 
 def default_location(call: Call, catalog: Catalog, name: str) -> str:
-    """Return where a database of a catalog lies by default."""
+    """Return the default place of a database of a catalog."""
     root = None if catalog.name == call.config.default_catalog else catalog.locationUri
     return call.warehouse.database_location(name, catalog_root=root)
 
@@ -200,7 +200,7 @@ def drop_database(
 
 
 class _Drop:
-    """The drop of one database: what it removes, and which of the tables the listeners were asked about."""
+    """The drop of one database: the objects that it removes, and the tables about which the listeners were asked."""
 
     def __init__(self, call: Call, catalog: str, name: str, environment: Mapping[str, str], *, delete_data: bool) -> None:
         self._call = call
@@ -266,16 +266,17 @@ class _Drop:
 
 
 def named_views(call: Call, used: Sequence[str]) -> str:
-    """Return how an error tells of materialized views that are in the way of a drop: how many where their names may not be known."""
+    """Return an error's text about materialized views that prevent a drop: only their number where the names are hidden."""
     if call.may_tell_of_others:
         return f"the following materialized views {used}"
     return f"{len(used)} materialized views: drop them first, or have an administrator do it"
 
 
 def _doomed(database: Database, dropped: Sequence[Table], outside: Mapping[int | None, Sequence[str]], *, purge: bool) -> Doomed:
-    """Return what goes of a dropped database and its tables; `outside` are partitions' locations beside their table's, by its key.
+    """Return the locations to delete of a dropped database and its tables; `outside` are partitions' locations beside their table's, by its
+    key.
 
-    The data of its external tables outlives it, wherever it lies.
+    The data of its external tables stays, wherever it is.
     """
     doomed: dict[bool, list[str]] = {False: [], True: []}
     kept: list[Occupant] = []

@@ -35,9 +35,9 @@ Moves = list[tuple[str, str]]
 def exchange_partitions(call: Call, spec: Mapping[str, str], source: TableName, target: TableName) -> list[Partition]:
     """Move the partitions that a spec (key -> value) selects; return them as they are in the target, ascending by name.
 
-    The spec gives values to leading keys; names that are no keys are passed over. MetaError when it selects nothing, when the tables'
-    columns or keys differ, when the target has one of the partitions or something lies at its place, and when a partition does not lie at
-    its default place. Then nothing has changed.
+    The spec gives values to leading keys; names that are not keys are ignored. MetaError when it selects nothing, when the tables' columns
+    or keys differ, when the target has one of the partitions or its place is taken, and when a partition is not at its default place. Then
+    nothing has changed.
     """
     if source.catalog != target.catalog:
         raise MetaError("You cannot move a partition across catalogs")
@@ -87,7 +87,7 @@ def _table(call: Call, name: TableName, what: str) -> Table:
 
 
 def selected(call: Call, spec: Mapping[str, str], table: Table) -> tuple[str, Callable[[Sequence[str]], bool]]:
-    """Return how names of the partitions begin that a spec selects, and what tells them by their values. MetaError."""
+    """Return the common beginning of the names of the partitions that a spec selects, and a predicate on their values. MetaError."""
     return partial_values([key.name for key in table.partitionKeys], _values(spec, table), call.config.default_partition_name)
 
 
@@ -153,7 +153,7 @@ def _moved(target: Table, name: str, partition: Partition) -> Partition:
 
 
 def _check_alone(call: Call, session: Session, table: Table, exchanged: Sequence[tuple[str, Partition, Partition]]) -> None:
-    """Refuse to move a directory at or in which others lie. MetaError."""
+    """Refuse to move a directory that is, or contains, the location of another object. MetaError."""
     names = {name for name, _, _ in exchanged}
     found = occupants(session, [old.sd.location for _, old, _ in exchanged], below=table.sd.location, own=(table.id, names))
     for each in found:
@@ -164,7 +164,7 @@ def _check_alone(call: Call, session: Session, table: Table, exchanged: Sequence
 
 
 def _moves(call: Call, table: Table, exchanged: Sequence[tuple[str, Partition, Partition]]) -> Moves:
-    """Return which directories go where. MetaError when one is missing or does not lie at its default place."""
+    """Return the moves of directories. MetaError when one is missing or is not at its default place."""
     warehouse = call.warehouse
     for name, old, _ in exchanged:
         place = old.sd.location if old.sd is not None else None

@@ -88,7 +88,7 @@ def get_all_functions(call: Call) -> list[Function]:
 def alter_function(call: Call, database: str | None, name: str | None, new: Function | None) -> None:
     """Replace a function, also its name and database; its time of creation stays.
 
-    InvalidObject for what can not be stored and a missing new database; InvalidOperation, MetaError, MissingArgument.
+    InvalidObject for values that can not be stored and a missing new database; InvalidOperation, MetaError, MissingArgument.
     """
     where = _name(call, database, name)
     stored = _checked(call, new)

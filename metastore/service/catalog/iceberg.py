@@ -43,8 +43,8 @@ def is_iceberg(table: Table) -> bool:
 def snapshots(call: Call, name: TableName) -> list[IcebergSnapshot]:
     """Return the snapshots of an Iceberg table, the last first.
 
-    NoSuchObject for a missing table; InvalidOperation for a table of another kind, and where its metadata lies outside of its directory:
-    that may be any file that the server can read. MetaError for metadata that is missing, too large, or not understood.
+    NoSuchObject for a missing table; InvalidOperation for a table of another kind, and where its metadata is outside of its directory: it
+    could be any file that the server can read. MetaError for metadata that is missing, too large, or not understood.
     """
     table = find_table(call, name)
     place = (table.parameters or {}).get(LOCATION)

@@ -91,7 +91,7 @@ def _each(bag: PrivilegeBag | None) -> Iterator[HiveObjectPrivilege]:
 
 
 def _time_of(info: PrivilegeGrantInfo) -> int:
-    """Return when a privilege was granted: now, where the client does not tell or, as HiveServer2 for owners, says -1."""
+    """Return when a privilege was granted: now, where the client sends no time or, as HiveServer2 for owners, -1."""
     return info.createTime if info.createTime is not None and info.createTime > 0 else int(time.time())
 
 
@@ -108,7 +108,7 @@ def grant(call: Call, bag: PrivilegeBag | None) -> None:
 
 
 def _new(call: Call, session: Session, wanted: Sequence[HiveObjectPrivilege]) -> Iterator[tuple[PrivilegeObject, HiveObjectPrivilege]]:
-    """Yield what is to be stored with its object; refuse what is there already. The caller holds the turn."""
+    """Yield the privileges to store with their object; refuse existing ones. The caller holds the turn."""
     there: dict[PrivilegeObject, set[tuple[Any, ...]]] = {}
     for each in wanted:
         if each.principalType == PrincipalType.ROLE and not roles.lock(session, each.principalName):
@@ -160,7 +160,7 @@ def _text(ref: HiveObjectRef) -> str:
 
 
 def revoke(call: Call, bag: PrivilegeBag | None, *, option_only: bool = False) -> None:
-    """Take all privileges of a bag or none, whoever granted them; `option_only` takes the option to grant them on. InvalidObject."""
+    """Revoke all privileges of a bag or none, from any grantor; `option_only` revokes the option to grant them on. InvalidObject."""
     wanted = list(_each(bag))
 
     def work(session: Session) -> None:
@@ -189,7 +189,7 @@ def revoke(call: Call, bag: PrivilegeBag | None, *, option_only: bool = False) -
 
 
 def refresh(call: Call, ref: HiveObjectRef, authorizer: str | None, bag: PrivilegeBag | None) -> None:
-    """Replace what an authorizer granted on an object, on all columns of the table for a COLUMN without name. NoSuchObject."""
+    """Replace the grants of an authorizer on an object, on all columns of the table for a COLUMN without name. NoSuchObject."""
     wanted = list(_each(bag))
 
     def work(session: Session) -> None:
@@ -233,9 +233,9 @@ def list_privileges(call: Call, principal: str | None, kind: int | None, ref: Hi
 
 
 def get_privilege_set(call: Call, ref: HiveObjectRef | None, user: str | None, groups: Sequence[str] | None) -> PrincipalPrivilegeSet:
-    """Return what a user, its groups and all their roles were granted on an object: nothing on one that is not there.
+    """Return the grants to a user, its groups and all their roles on an object: none on a missing one.
 
-    NoSuchObject for a partition that is not there; MetaError.
+    NoSuchObject for a missing partition; MetaError.
     """
 
     def work(session: Session) -> PrincipalPrivilegeSet:

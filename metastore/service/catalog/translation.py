@@ -29,7 +29,7 @@ CAPABILITY_NAMES = {ClientCapability.TEST_CAPABILITY: "TEST_CAPABILITY", ClientC
 
 
 def _roots(call: Call, database: Database) -> Roots:
-    """Return where a database's tables may lie. A database of another catalog has no other place than its own, as in Java's server."""
+    """Return the directories for a database's tables. A database of another catalog has only its own, as in Java's server."""
     warehouse, name = call.warehouse, database.name or DEFAULT_DATABASE
     return Roots(
         managed=warehouse.root,
@@ -107,7 +107,7 @@ def on_create(
 
 
 def _free_place(call: Call, directory: str, table: Table) -> str:
-    """Return the default place of a new table; the settings say what to do when a directory is there that a translated one would take over.
+    """Return the default place of a new table; the settings decide about an existing directory that a translated table would take over.
 
     Source: Hive's MetastoreDefaultTransformer.TableLocationStrategy. MetaError.
     """
@@ -141,13 +141,13 @@ def on_alter(call: Call, database: Database, old: Table, new: Table) -> Table:
 
 
 def default_location(call: Call, database: Database, table: Table) -> str | None:
-    """Return where a table of this kind and name lies by default in a database; None for a view."""
+    """Return the default place of a table of this kind and name in a database; None for a view."""
     directory = table_types.default_directory(table_types.root_of(table), _roots(call, database))
     return None if directory is None else join(directory, directory_name(table.tableName))
 
 
 def lies_by_default(call: Call, database: Database, table: Table) -> bool:
-    """Return whether a table lies directly in its default directory, called by its name: in any case, as Hive asks, and encoded or not."""
+    """Return whether a table's location is its name in its default directory: in any case, as Hive asks, and encoded or not."""
     default, parsed = default_location(call, database, table), parse(table.sd.location)
     if default is None or same_place(table.sd.location, default):
         return default is not None
@@ -172,7 +172,7 @@ def check_full_acid(call: Call, table: Table, *named: Collection[object] | None)
 
 
 def on_get(table: Table, capabilities: Sequence[str] | None) -> Table:
-    """Tell a client that declares its capabilities what it may do with the table; others see it as it is stored.
+    """Add the allowed accesses to a table for a client that declares its capabilities; others get the table as stored.
 
     Buckets of an external table that it would misread are hidden. Source: Hive's MetastoreDefaultTransformer.
     """

@@ -56,7 +56,7 @@ class Change:
     def write(self, work: Callable[[Session], T]) -> T:
         """Run `work` and the transactional listeners in one transaction; it may run again after a conflict.
 
-        Directories that it made or moved are taken back before a rollback, while the transaction still holds its rows: whoever waits
+        Directories that it made or moved are taken back before a rollback, while the transaction still holds its rows: a change that waits
         for the same name then makes its own. After a commit that failed the rows decide, since it may have been done all the same.
         """
         ended = False
@@ -93,7 +93,7 @@ class Change:
                 log.exception("a file of a failed call was left")
 
     def _settle(self) -> None:
-        """Take back what was made, moved or taken away, unless the failed commit was done all the same; try until that is known."""
+        """Undo the work on directories unless the failed commit was done all the same; try until that is known."""
         made, directories, moves = self._made, self._made.made, self._made.moved
 
         def settle() -> None:
@@ -112,7 +112,9 @@ class Change:
             made.leave(noted=False)
 
     def make_directories(self, locations: Sequence[str], reach: Reach | None = None) -> list[bool]:
-        """Make directories that go again if the change fails; tell for each whether it was missing. MetaError unless `reach` passes it."""
+        """Make directories, which are removed if the change fails; return for each whether it was missing. MetaError unless `reach` passes
+        it.
+        """
         return self._made.make(locations, reach)
 
     def move_directory(self, source: str, target: str) -> None:
@@ -126,9 +128,9 @@ class Change:
 
 @contextmanager
 def change(call: Call, event: Event, subject: Subject = ()) -> Iterator[Change]:
-    """Ask the pre-listeners, run the body, tell the post-listeners of success or failure.
+    """Ask the pre-listeners, run the body, notify the post-listeners of success or failure.
 
-    `subject` is what the journal notes.
+    `subject` is the object that the journal notes.
     """
     with MadeDirectories(call.warehouse, call.metastore.journal, subject) as made:
         current = Change(call, event, made)

@@ -1,8 +1,8 @@
-"""Delete the data of what is dropped or truncated, but for what other objects need, which the log names.
+"""Delete the data of dropped or truncated objects, except data that other objects need, which the log names.
 
-Data is taken away within the transaction, while the rows are locked, and deleted after its commit: whatever is made, renamed or moved
-meanwhile has other directories (`warehouse/taken.py`). A row in the same transaction says whether the call was committed, by which the
-data of a killed one is put back or deleted. Of a dropped object what can not be taken away stays, and the log names it.
+Data is taken away within the transaction, while the rows are locked, and deleted after its commit: objects that are made, renamed or moved
+meanwhile have other directories (`warehouse/taken.py`). A row in the same transaction records whether the call was committed, so that the
+data of a killed one is put back or deleted. Data of a dropped object that can not be taken away stays, and the log names it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Doomed:
     own: Own = NOBODY
     """As `occupants` takes both."""
     kept: Iterable[Occupant] = ()
-    """Occupants that stay although no row lies there any more."""
+    """Occupants whose data stays although their rows are gone."""
 
 
 class Deletion:
@@ -65,10 +65,10 @@ class Deletion:
         self._subjects: dict[str, str] = {}
 
     def take(self, session: Session, doomed: Doomed) -> None:
-        """Take away the data of an object whose rows are gone within this transaction.
+        """Take away the data of an object whose rows this transaction has removed.
 
-        A directory at which a row that remains, or one of `kept`, lies stays with all that is in it; of one that holds such only the
-        rest goes.
+        Every directory that a remaining row (or `kept`) uses stays with its content. Deletion goes around such directories, never through
+        them.
         """
         wanted = list(dict.fromkeys(location for locations, _ in doomed.batches for location in locations))
         if not wanted:
@@ -95,7 +95,9 @@ class Deletion:
             raise
 
     def empty(self, session: Session, subject: str, chosen: Mapping[str, Sequence[str]], below: str | None, *, purge: bool) -> None:
-        """Take away what lies in directories, which stay, but for the locations that are given with each. MetaError: then nothing goes."""
+        """Take away the content of directories, which stay, except the locations that are given with each. MetaError: then nothing is
+        removed.
+        """
         whole = [location for location, kept in chosen.items() if not kept]
         parts = [part for location, kept in chosen.items() if kept for part in self._metastore.warehouse.parts_but(location, kept)]
         for locations, empties in ((whole, True), (parts, False)):
@@ -108,7 +110,7 @@ class Deletion:
         if not locations:
             return {}
         taken = self._taken or TakenAway(self._metastore.warehouse, self._metastore.journal, f"{now_ms():013d}-{secrets.token_hex(8)}")
-        self._taken, had_data = taken, taken.has_data  # noted first: what a failure leaves half taken is put back
+        self._taken, had_data = taken, taken.has_data  # noted first: a half-taken directory is put back after a failure
         errors = taken.take(locations, purge=purge, below=below, empties=empties)
         self._subjects.update(dict.fromkeys(locations, subject))
         if taken.has_data and not had_data:
@@ -116,7 +118,7 @@ class Deletion:
         return errors
 
     def _rest(self, subject: str, location: str, found: Sequence[Occupant]) -> list[str]:
-        """Return what goes of a directory in which others lie; nothing where one lies at it."""
+        """Return the parts to delete of a directory that contains other objects' locations; nothing where it is one."""
         names = sorted({each.label for each in found})
         kept = names[:MAX_NAMED_OBJECTS] + ([f"and {len(names) - MAX_NAMED_OBJECTS} more"] if len(names) > MAX_NAMED_OBJECTS else [])
         if any(each.place == place_of(location) for each in found):
@@ -133,25 +135,27 @@ class Deletion:
             return []
 
     def put_back(self) -> None:
-        """Put back what was taken away, before the transaction is rolled back."""
+        """Put taken data back, before the transaction is rolled back."""
         self._asked_again.clear()
         if self._taken is not None:
             self._taken.put_back()
             self._taken = None
 
     def settle(self) -> None:
-        """Put back, or leave to `finish`, what a call took away whose commit failed: it may have been done all the same. MetaError."""
+        """Put back the data that a call took away, or leave it to `finish`, after a failed commit, which may have been done all the same.
+        MetaError.
+        """
         if self._taken is not None and not _write(self._metastore, partial(_settled, taken=self._taken)):
             self._taken = None
 
     def leave(self) -> None:
-        """Leave what was taken away to the next start."""
+        """Leave taken data to the next start."""
         if self._taken is not None:
             self._taken.leave()
             self._taken = None
 
     def finish(self) -> dict[str, MetastoreError]:
-        """Delete what was taken away by a change that is committed; return, by location, what the log says of failures."""
+        """Delete the data that a committed change took away; return the failures for the log, by location."""
         errors = self._taken.delete() if self._taken is not None else {}
         self._taken = None
         for location, error in errors.items():
@@ -167,7 +171,7 @@ def delete_parts(
 ) -> dict[str, MetastoreError]:
     """Delete parts of a folder past the trash; return, by location, why some could not be deleted.
 
-    `check` locks the rows by which the folder is still what it was. MetaError, and what it raises: then nothing goes.
+    `check` locks the rows and raises if the folder is no longer the same. MetaError, and the errors of `check`: then nothing is removed.
     """
     deletion = Deletion(metastore)
 
@@ -180,7 +184,7 @@ def delete_parts(
 
 
 def _take_rest(metastore: Metastore, doomed: Doomed) -> None:
-    """Delete what stayed for others, if the last of them was dropped at the same time."""
+    """Delete data that stayed for others, if the last of them was dropped at the same time."""
     wanted = [location for locations, _ in doomed.batches for location in locations]
     try:
         if metastore.database.read(lambda session: occupants(session, wanted, below=doomed.below, own=doomed.own)):
@@ -194,7 +198,7 @@ def _take_rest(metastore: Metastore, doomed: Doomed) -> None:
 
 
 def recover(metastore: Metastore, entry: JournalEntry) -> None:
-    """Put back or delete what a dead process took away. MetaError when that can not be done now."""
+    """Put back or delete the data that a dead process took away. MetaError when that can not be done now."""
     taken = TakenAway.of_entry(metastore.warehouse, entry)
     if now_ms() - int(taken.number.partition("-")[0]) > KEPT_FOR:
         log.error(
@@ -239,7 +243,7 @@ def delete_old(metastore: Metastore, _: int | None = None) -> None:
 
 
 def by_holder(found: Iterable[Occupant]) -> Mapping[str, list[Occupant]]:
-    """Return by place what lies at it or inside it."""
+    """Return the occupants at or inside each place."""
     out: dict[str, list[Occupant]] = defaultdict(list)
     for each in found:
         for place in (*above(each.place), each.place):

@@ -1,4 +1,4 @@
-"""Tell whose directories lie at or in given ones: whoever deletes or moves a directory asks before it does. Never changes anything."""
+"""Find the objects whose locations are at or in given directories: asked before a directory is deleted or moved. Never changes anything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metastore.warehouse.locations import join
 
 
 class Occupant(NamedTuple):
-    """An object whose directory lies at or in one that was asked for."""
+    """An object whose location is at or in a given directory."""
 
     place: str
     """Normalised location, as `places.place_of` makes it."""
@@ -32,10 +32,10 @@ NOBODY: Own = (None, ())
 
 
 def occupants(session: Session, locations: Iterable[str], *, below: str | None = None, own: Own = NOBODY) -> list[Occupant]:
-    """Return what lies at or in directories.
+    """Return the occupants at or in directories.
 
-    Those below the location `below` are asked for by one statement, and all others on one file system by one. `own` says which partitions'
-    names a table's directories were given: none of its other partitions then lies there by default.
+    Directories below the location `below` take one statement, and all others on one file system take one. `own` holds the partition names
+    whose directories a table was given: none of its other partitions is there by default.
     """
     base = place_of(below) or ""
     groups: dict[str, list[str]] = defaultdict(list)
@@ -45,7 +45,7 @@ def occupants(session: Session, locations: Iterable[str], *, below: str | None =
 
 
 def named(call: Call, table: Table, found: Iterable[Occupant]) -> str:
-    """Return how an error about a table names what lies there: what is not the table's own only to who may know of everything."""
+    """Return an error's text about the occupants of a table's directory: others' names only for callers that may know of everything."""
     labels = {each.label if call.may_tell_of_others or each.table_id == table.id else "another object" for each in found}
     return ", ".join(sorted(labels))
 
@@ -76,12 +76,12 @@ def _location(row: places.PlaceRow) -> str | None:
 
 
 def _is_held(place: str, asked: Collection[str]) -> bool:
-    """Return whether a place is one of those that were asked for, or lies in one."""
+    """Return whether a place is one of the given ones, or is inside one."""
     return place in asked or any(each in asked for each in above(place))
 
 
 def _by_default(session: Session, row: places.PlaceRow, base: str, location: str, asked: Sequence[str], own: Own) -> Iterator[Occupant]:
-    """Yield the partitions by default of a table that lie at or in directories inside its own."""
+    """Yield the partitions of a table at default places at or in directories inside its own."""
     names = [place[len(base) + 1 :] for place in asked if place != base and is_in(place, base)]
     if row.table_id == own[0]:
         names = [name for name in names if name not in own[1]]

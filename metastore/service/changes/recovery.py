@@ -1,6 +1,6 @@
-"""Take back what a killed process made: empty directories, and moves, that no row knows of; settle what it was deleting.
+"""Undo the work of a killed process: empty directories, and moves, without a row; settle its deletions.
 
-Recovery goes by what the rows say, not by what the process wanted: a call that was committed keeps all, one that was not keeps nothing.
+The rows decide, not the intent of the process: a committed call keeps all its work, an uncommitted one nothing.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 PATIENCE = 10.0
-"""Seconds for which a start waits for processes that are being killed, and for what they left to be taken back."""
+"""Seconds for which a start waits for processes that are being killed, and for the undoing of their work."""
 LONGEST_PAUSE = 30.0
-"""Seconds between two tries to take back what a failed commit made."""
+"""Seconds between two tries to undo the work of a failed commit."""
 
 
 def recover(metastore: Metastore) -> int:
-    """Take back what the dead processes of this server left in its journal; return how many directories were removed or moved back.
+    """Undo the work of dead processes by this server's journal; return how many directories were removed or moved back.
 
-    What can not be looked at now, because the database or a file system does not answer, stays in the journal for the next time.
+    An entry that can not be settled now, because the database or a file system does not answer, stays in the journal for the next time.
     """
     return _recover(metastore, 0.0)[0]
 
@@ -65,7 +65,7 @@ def _recover(metastore: Metastore, patience: float) -> tuple[int, bool]:
 
 
 def recover_before_serving(metastore: Metastore) -> None:
-    """Take back what a killed server left, before a new one answers; what can not be taken back within a while is left to its workers."""
+    """Undo the work of a killed server before a new one answers; the rest after a while is left to its workers."""
     until = time.monotonic() + PATIENCE
     while not _recover(metastore, PATIENCE)[1] and time.monotonic() < until:
         time.sleep(1.0)
@@ -92,7 +92,7 @@ def settle_later(work: Callable[[], None]) -> None:
 def take_back(
     metastore: Metastore, subject: Sequence[str | list[str]], directories: Sequence[str], moves: Sequence[tuple[str, str]] = ()
 ) -> int:
-    """Remove those of the directories that are empty and at which no row lies, and move back what rows still have at its old place.
+    """Delete empty directories that no row refers to; undo moves whose rows still have the old place.
 
     The rows are read while nobody else can be making the object of `subject`. Returns how many directories changed; MetaError.
     """

@@ -1,4 +1,4 @@
-"""Delete what aborted transactions wrote, and forget them. No compaction is needed for it: nobody ever sees their directories.
+"""Delete the files of aborted transactions, and forget them. No compaction is needed for it: nobody ever sees their directories.
 
 A delta that holds aborted rows beside others stays for a compaction, which is queued. Source: Hive 4's AbortedTxnCleaner.
 """
@@ -31,9 +31,10 @@ log = structlog.get_logger()
 
 
 def clean_aborted(metastore: Metastore, since: int | None = None) -> int:
-    """Clean up after the aborted transactions of each object to which there are too many or too old ones; return how many objects.
+    """Clean up after the aborted transactions of each object with too many or too old ones; return how many objects.
 
-    One that fails is left alone for a while, twice as long each time; an entry of the queue tells the reason. `since` does not matter.
+    An object that fails is left alone for a while, twice as long each time; an entry of the queue holds the reason. `since` does not
+    matter.
     """
     config, now = metastore.config, now_ms()
     old = now - int(config.compactor_aborted_age * 1000)
@@ -84,7 +85,7 @@ def _pause(metastore: Metastore, where: CompactedObject, entry: QueueEntry | Non
 
 
 def _clean_object(metastore: Metastore, where: CompactedObject) -> None:
-    """Delete what the aborted transactions of one object wrote, and forget them. MetaError."""
+    """Delete the files of one object's aborted transactions, and forget them. MetaError."""
 
     def read(session: Session) -> tuple[list[int], Table | None, list[str], SeenWriteIds]:
         transactions = sorted({row[0] for row in compaction_sources.aborted_at(session, where)})

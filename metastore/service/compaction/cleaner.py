@@ -1,8 +1,8 @@
-"""Delete the files that nobody needs any more: what compactions replaced, and what was dropped while it was read.
+"""Delete the files that nobody needs any more: those that compactions replaced, and those that were dropped while they were read.
 
-A compaction's entry is cleaned when no transaction is open that began before its worker's committed: every reader then uses what the
-worker made. Nothing is deleted but directories that such a reader passes over. To delete again what is gone is not an error, so a
-cleaner that is cut off, or two at a time, do no harm. Source: Hive 4's Cleaner, CompactionCleaner and TaskHandler.
+A compaction's entry is cleaned when no transaction is open that began before its worker's committed: every reader then uses the worker's
+files. Nothing is deleted but directories that such a reader ignores. To delete a missing directory is not an error, so a cleaner that is
+cut off, or two at a time, do no harm. Source: Hive 4's Cleaner, CompactionCleaner and TaskHandler.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class CleaningRefused(Exception):
 
 
 def clean(metastore: Metastore, since: int | None = None) -> int:
-    """Clean what is ready and return how many entries ended well; one that fails waits longer each time, its reason in the entry.
+    """Clean the ready entries and return how many ended well; one that fails waits longer each time, its reason in the entry.
 
-    `since` does not matter: the queue says what is new.
+    `since` does not matter: the queue holds the new entries.
     """
     count, after = 0, 0
     while True:
@@ -65,7 +65,7 @@ def clean(metastore: Metastore, since: int | None = None) -> int:
 
 
 def _is_free(metastore: Metastore, ready: Ready) -> bool:
-    """Return whether no open transaction may still read what an entry replaced; note the first that surely does not, once it is known."""
+    """Return whether no open transaction may still read an entry's replaced files; note the first that surely does not, once known."""
     entry, clock = ready.entry, ready.clock
     if entry.transaction is not None and clock.state == ABORTED:
         reason = f"Transaction {entry.transaction} of the worker was aborted: what it made is not used"
@@ -117,7 +117,7 @@ def _pause(metastore: Metastore, entry: QueueEntry, error: Exception) -> None:
 
 
 def _clean_compacted(metastore: Metastore, ready: Ready) -> bool:
-    """Delete what a compaction replaced; tell whether the entry ended well. MetaError, CleaningRefused."""
+    """Delete the files that a compaction replaced; return whether the entry ended well. MetaError, CleaningRefused."""
     entry = ready.entry
     where, highest = entry.object, entry.highest_write_id
     found = metastore.database.read(partial(_found, metastore, where=where))
@@ -138,7 +138,7 @@ def _clean_compacted(metastore: Metastore, ready: Ready) -> bool:
     state, view, others = metastore.database.read(read)
     doomed = [*state.obsolete, *state.aborted]
     delete(metastore, table, where.partition, place.location, doomed)
-    if others:  # what they make useless would stay if this entry ended now
+    if others:  # directories that they replaced would stay if this entry ended now
         reason = waits_for_compactors(others, ready.lowest_open)
         if entry.error != reason:
             metastore.database.write(lambda session: compactions.update(session, [entry.id], [READY], error=reason))
@@ -148,7 +148,7 @@ def _clean_compacted(metastore: Metastore, ready: Ready) -> bool:
 
 
 def aborted_in(deltas: Iterable[Delta], aborted: Collection[int], doomed: Collection[str]) -> set[int]:
-    """Return the aborted write ids of which there is still something in deltas that stay."""
+    """Return the aborted write ids that still have rows in deltas that stay."""
     return {number for delta in deltas if delta.name not in doomed for number in aborted if delta.low <= number <= delta.high}
 
 
@@ -180,7 +180,7 @@ def delete(metastore: Metastore, table: Table, partition: str | None, location: 
 
 
 def _found(metastore: Metastore, session: Session, where: CompactedObject) -> tuple[Table, Place] | None:
-    """Return an object's table and where its files lie, None when it is gone. MetaError, CleaningRefused."""
+    """Return an object's table and the location of its files, None when it is gone. MetaError, CleaningRefused."""
     table = tables.find(session, *where[:3])
     if table is None:
         return None
@@ -205,7 +205,7 @@ def _delete_gone(metastore: Metastore, session: Session, entry: QueueEntry) -> b
 
 
 def _clean_dropped(metastore: Metastore, entry: QueueEntry, location: str) -> bool:
-    """Delete the folder of a dropped table or partition; tell whether the entry ended well. MetaError when something lies there again."""
+    """Delete the folder of a dropped table or partition; return whether the entry ended well. MetaError when an object uses it again."""
     where = entry.object
 
     def check(session: Session) -> None:

@@ -24,9 +24,9 @@ log = structlog.get_logger()
 
 
 def housekeep(metastore: Metastore, since: int | None = None) -> None:
-    """Give back the work of workers that were not heard of for `compactor_worker_timeout`, and remove what the history keeps no longer.
+    """Requeue entries of workers without a heartbeat for `compactor_worker_timeout`, and remove history that is kept no longer.
 
-    Only the history of objects is looked at of which an entry ended after `since`, in milliseconds.
+    Only objects with an entry that ended after `since`, in milliseconds, have their history looked at.
     """
     config, database = metastore.config, metastore.database
     now = now_ms()

@@ -18,16 +18,16 @@ from metastore.warehouse import acid
 
 
 class Place(NamedTuple):
-    """Where an object's files lie, and its own parameters."""
+    """The location of an object's files, and its own parameters."""
 
     location: str
     parameters: dict[str, str]
 
 
 def places(metastore: Metastore, session: Session, table: Table, wanted: Iterable[str | None]) -> dict[str | None, Place]:
-    """Return the places of those of the partitions that are there, or with the key None that of a table without partitions.
+    """Map each partition that exists to its place; None is the key for an unpartitioned table.
 
-    A table with partitions has none of its own: what lies in its folder are they. MetaError for a table without location.
+    A partitioned table has no files of its own, only its partitions. MetaError for a table without location.
     """
     names = list(wanted)
     out: dict[str | None, Place] = {}
@@ -55,18 +55,18 @@ def write_ids(session: Session, where: CompactedObject, high: int) -> SeenWriteI
 
 
 def listed(metastore: Metastore, location: str) -> list[FolderEntry]:
-    """Return what lies in a folder. MetaError."""
+    """Return the directories and files in a folder. MetaError."""
     return [FolderEntry(*each) for each in acid.listing(metastore.warehouse, location)]
 
 
 def compactors(
     session: Session, entries: Iterable[FolderEntry], below: int, *, none_open: bool = False, own: int | None = None
 ) -> Transactions:
-    """Return which of the compactors that made directories have committed before the transaction `below` began.
+    """Return the compactors of directories that committed before the transaction `below` began.
 
-    A transaction that is not there any more has: aborted ones stay until what they wrote is removed. That its id is lower is not enough:
-    who began while it was open does not see what it made, and still needs what that replaces. Where no transaction below is open
-    (`none_open`), a commit whose place is not known yet is seen by all; so is what `own` made, about which the caller knows better.
+    A transaction without a row has committed: aborted ones stay until their files are removed. A lower id is not enough: a reader that
+    began while the compactor was open does not see its files, and still needs the replaced ones. Where no transaction below is open
+    (`none_open`), a commit whose order is not known yet is seen by all; so is the compaction `own`, about which the caller knows better.
     """
     made_by = sorted({parsed.visibility for entry in entries if (parsed := parse(entry.name)) is not None and parsed.visibility})
     states = compaction_sources.transaction_states(session, made_by)

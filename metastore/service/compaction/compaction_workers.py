@@ -1,4 +1,4 @@
-"""Requests and reports of compaction workers: their entry, the transaction of their work, its end, their measurements.
+"""Requests and reports of compaction workers: their entry, the transaction of their compaction, its end, their measurements.
 
 Every change of a state is one conditional update, so that of two workers or servers one wins (`rules.compactions.FOLLOWS`). Sources:
 Hive 4's NextCompactionFunction and CompactionTxnHandler.
@@ -122,7 +122,7 @@ def _locked(session: Session, info: CompactionInfoStruct, states: Sequence[str],
 def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> None:
     """Note which transaction a worker compacts in and up to which write id.
 
-    The transaction counts as one that writes to the object: what it leaves when it is aborted is cleaned up. MetaError for an entry
+    The transaction counts as one that writes to the object: its files are cleaned up when it is aborted. MetaError for an entry
     that is not the worker's (any more), NoSuchTransaction, TransactionAborted.
 
     With the state `INITIATED` the worker puts the entry back.
@@ -178,7 +178,7 @@ def put_back(call: Call, info: CompactionInfoStruct) -> None:
 
 
 def take_from(metastore: Metastore, worker: str, reason: str) -> list[QueueEntry]:
-    """Give back what a worker was at that has died, and return it; an entry of which `MOST_DEATHS` have died has failed."""
+    """Requeue the entry of a worker that has died, and return it; an entry with `MOST_DEATHS` dead workers has failed."""
 
     def work(session: Session) -> list[QueueEntry]:
         found = compactions.show(session, {"state": WORKING, "worker": worker})
@@ -228,7 +228,7 @@ def following_transaction(entry: QueueEntry, clock: Clock) -> int | None:
 
 
 def mark_cleaned(call: Call, info: CompactionInfoStruct) -> None:
-    """Note that a cleaner has deleted what a compaction made useless, and forget the writes that it reached. MetaError."""
+    """Note that a cleaner has deleted the files that a compaction replaced, and forget the writes that it reached. MetaError."""
 
     def work(session: Session) -> None:
         entry = _locked(session, info, FOLLOWS[SUCCEEDED], "marked as cleaned")
@@ -238,7 +238,7 @@ def mark_cleaned(call: Call, info: CompactionInfoStruct) -> None:
 
 
 def succeed(session: Session, entry: QueueEntry, highest: int | None, kept: Iterable[int] = ()) -> bool:
-    """End an entry well and forget the writes up to `highest`, but aborted ones with the write ids `kept`; tell whether it was there."""
+    """End an entry well and forget the writes up to `highest`, but aborted ones with the write ids `kept`; return whether it existed."""
     changed = compactions.update(
         session,
         [entry.id],
@@ -285,7 +285,7 @@ def did_not_initiate(metastore: Metastore, where: CompactedObject, kind: str, er
 
 
 def columns_with_statistics(call: Call, info: CompactionInfoStruct) -> list[str]:
-    """Return the columns of which a table or partition has statistics, so that a worker may gather them again."""
+    """Return the columns with statistics of a table or partition, so that a worker may gather them again."""
     where = object_of(call, info.dbname, info.tablename, info.partitionname)
 
     def work(session: Session) -> list[str]:
@@ -302,7 +302,7 @@ def columns_with_statistics(call: Call, info: CompactionInfoStruct) -> list[str]
 
 
 def update_metrics(call: Call, data: CompactionMetricsDataStruct) -> bool:
-    """Store a metric of a worker that reaches its threshold, remove one that does not; tell whether nobody else changed it meanwhile."""
+    """Store a metric of a worker that reaches its threshold, remove one that does not; return whether nobody else changed it meanwhile."""
     key = _metric(call, data.dbname, data.tblname, data.partitionname, data.type)
     value, threshold = data.metricvalue or 0, data.threshold or 0
 

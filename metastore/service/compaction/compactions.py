@@ -1,7 +1,7 @@
 """The compaction queue: ask for compactions, give them up, show them. Never hands one out, compacts or deletes a file.
 
-An entry is initiated, worked on by one worker, ready for cleaning, and at last part of the history; `rules.compactions.FOLLOWS` says
-what may follow on what. Sources: Hive 4's CompactFunction, ShowCompactHandler and AbortCompactionFunction.
+An entry is initiated, worked on by one worker, ready for cleaning, and at last part of the history; `rules.compactions.FOLLOWS` has the
+allowed transitions. Sources: Hive 4's CompactFunction, ShowCompactHandler and AbortCompactionFunction.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ABORT_REASON = "Compaction Aborted by Abort Comapction request."
 
 
 def object_of(call: Call, database: str | None, table: str | None, partition: str | None) -> CompactedObject:
-    """Return what a request is about, its names normalised, a partition's name as it is stored. MetaError for a missing name."""
+    """Return the object of a request, its names normalised, a partition's name as it is stored. MetaError for a missing name."""
     name = table_name(database, table, None, call.config.default_catalog)
     return CompactedObject(*name, partition_of(partition))
 
@@ -81,7 +81,7 @@ def compact(call: Call, request: CompactionRequest) -> CompactionResponse:
         if found is not None:
             key, state = found
             message = f"Compaction is already scheduled with state='{STATE_TEXTS[state]}' and id={key}"
-            if request.initiatorId is None:  # a client before Hive 4 is told which entry is there
+            if request.initiatorId is None:  # a client before Hive 4 gets the existing entry
                 return CompactionResponse(id=key, state=STATE_TEXTS[state], accepted=False, errormessage=message)
             return CompactionResponse(id=-1, state=STATE_TEXTS[REFUSED], accepted=False, errormessage=message)
         key = compactions.insert(session, where, kind, INITIATED, _values(request))
@@ -111,9 +111,9 @@ def _reason_against(call: Call, where: CompactedObject) -> str | None:
 
 
 def scheduled(session: Session, where: CompactedObject) -> tuple[int, str] | None:
-    """Return the id and state of the entry because of which an object is not queued again, None for none.
+    """Return the id and state of the entry that prevents an object from being queued again, None without one.
 
-    A worker whose transaction is still open has not finished, whatever it says: the next one would not see what it made, and write the
+    A worker whose transaction is still open has not finished, even if it reports so: the next one would not see its files, and write the
     same rows once more.
     """
     found = compactions.of_object(session, where, PENDING)
@@ -150,9 +150,9 @@ def submit_for_cleanup(call: Call, request: CompactionRequest, highest_write_id:
 
 
 def abort(call: Call, keys: Sequence[int]) -> tuple[dict[int, AbortCompactionResponseElement], list[int]]:
-    """Take entries off the queue that no worker has yet, or one of a server's own; return what became of each.
+    """Take entries off the queue that no worker has yet, or only a server's own worker; return the outcome of each.
 
-    Behind that stand the transactions of those workers, which are to be aborted.
+    The outcomes come with the transactions of those workers, which are to be aborted.
     """
 
     def work(session: Session) -> tuple[dict[int, str], list[int]]:
@@ -177,7 +177,7 @@ def abort(call: Call, keys: Sequence[int]) -> tuple[dict[int, AbortCompactionRes
 
 
 def show(call: Call, request: ShowCompactRequest) -> list[ShowCompactResponseElement]:
-    """Return the queue and its history, filtered by what is set; without an order what changed last comes first. MetaError."""
+    """Return the queue and its history, filtered by what is set; without an order the last change comes first. MetaError."""
     database = request.dbName or None
     filters: dict[str, object] = {
         "id": request.id or None,

@@ -1,6 +1,6 @@
 """Queue compactions of transactional tables and partitions when they are due. Never compacts or deletes a file.
 
-Only what was written to, compacted or tried in vain since the last look is looked at. Source: Hive 4's Initiator and InitiatorBase.
+Only objects that were written to, compacted or failed since the last look are looked at. Source: Hive 4's Initiator and InitiatorBase.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NAME = "metastore"
 
 
 class _Known(NamedTuple):
-    """A table with what is needed to decide on it and its partitions."""
+    """A table with the facts that decide on it and its partitions."""
 
     table: Table
     pool: str | None
@@ -61,9 +61,9 @@ class _Known(NamedTuple):
 
 
 def initiate(metastore: Metastore, since: int | None = None) -> int:
-    """Look at what changed since a time in milliseconds, None for everything, and queue what is due; return how many.
+    """Look at the objects that changed since a time in milliseconds, None for all, and queue the due ones; return how many.
 
-    What can not be looked at is noted in the history with the reason, and tried again by each later call.
+    An object that can not be looked at is noted in the history with the reason, and tried again by each later call.
     """
     count = 0
     candidates = sorted(_candidates(metastore, since), key=lambda where: (*where[:3], where.partition or ""))
@@ -93,7 +93,7 @@ def _candidates(metastore: Metastore, since: int | None) -> set[CompactedObject]
 
 
 def _known(metastore: Metastore, session: Session, name: tuple[str, str, str], wanted: Iterable[CompactedObject]) -> _Known | None:
-    """Read what is needed to decide on objects of one table; None for a table that is gone or is not compacted by itself."""
+    """Read the facts that decide on objects of one table; None for a table that is gone or is not compacted by itself."""
     table = tables.find(session, *name)
     if table is None or not is_transactional(table):
         return None
@@ -109,7 +109,7 @@ def _known(metastore: Metastore, session: Session, name: tuple[str, str, str], w
 
 
 def _initiate(metastore: Metastore, known: _Known, where: CompactedObject) -> bool:
-    """Queue one object if it is due, or note why that is not known; tell whether it was queued."""
+    """Queue one object if it is due, or note why that is not known; return whether it was queued."""
     own = [entry for entry in known.entries if entry.partition == where.partition]
     if any(entry.state in QUEUED for entry in own):
         return False
@@ -162,7 +162,7 @@ def _base(state: FolderState) -> list[str]:
 
 
 def enqueue(metastore: Metastore, where: CompactedObject, kind: str, pool: str | None, run_as: str | None) -> bool:
-    """Queue a compaction of an object unless it is scheduled; tell whether it was queued."""
+    """Queue a compaction of an object unless it is scheduled; return whether it was queued."""
     values = {"pool": pool, "run_as": run_as, "initiator": NAME, "enqueued_ms": now_ms()}
 
     def work(session: Session) -> bool:

@@ -69,7 +69,8 @@ def get_data_connectors(call: Call) -> list[str]:
 
 
 def alter_data_connector(call: Call, name: str | None, new: DataConnector | None) -> None:
-    """Change URL, parameters, owner and comment; name, type and time stay, as does what is not sent but for owner and parameters.
+    """Change URL, parameters, owner and comment; name, type and time stay, and so do other fields that are not sent, but not owner and
+    parameters.
 
     NoSuchObject, MetaError.
     """

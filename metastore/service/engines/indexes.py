@@ -1,7 +1,7 @@
 """Indexes of tables, as Hive had them until 2.3: kept for its clients, used by nobody else. Source: Hive 2.3's HiveMetaStore, ObjectStore.
 
-What an index knows is in a table of its own, which its client makes with it and fills. That table goes with the index, and the index with
-the table that it is of. Changes of indexes are told to nobody, since the notification log is Hive 4's; those of their tables are.
+The content of an index is in a table of its own, which its client makes with it and fills. That table is dropped with the index, and the
+index with its indexed table. Changes of indexes are not notified, since the notification log is Hive 4's; changes of their tables are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from metastore.store.catalog.tables import indexes, tables
 from metastore.store.core.database import Session
 
 CHANGED = "transient_lastDdlTime"
-"""The parameter that tells when an index was changed last, in seconds."""
+"""The parameter with the time of an index's last change, in seconds."""
 
 
 def index_table_name(index: Index, default_catalog: str) -> TableName:
@@ -93,7 +93,7 @@ def _checked(index: Index | None) -> Index:
 
 
 def _check_free(call: Call, base: TableName, place: TableName, index: Index) -> None:
-    """Raise what `add_index` will raise anyway before it makes a table for nothing."""
+    """Raise the errors of `add_index` before a table is made for nothing."""
     database = call.database
     if database.read(lambda session: tables.key(session, *base)) is None:
         raise InvalidObject(f"Unable to add index because database or the orginal table do not exist: {base}")

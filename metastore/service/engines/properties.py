@@ -49,9 +49,9 @@ def put(call: Call, name_space: str | None, given: Mapping[str, str] | None) -> 
 def get(
     call: Call, name_space: str | None, prefix: str | None, condition: str | None, names: Sequence[str] | None
 ) -> dict[str, dict[str, str]]:
-    """Return the maps whose names begin with a prefix, with those of the names that they have, all without any.
+    """Return the maps whose names begin with a prefix, with their entries of the given names, or all entries without names.
 
-    A map that has none of them is left out. NoSuchObject for the name space; MetaError for a condition but `true`.
+    A map with none of the names is left out. NoSuchObject for the name space; MetaError for a condition but `true`.
     """
     _check_name_space(name_space)
     if condition is not None and condition.strip() not in ("", "true"):

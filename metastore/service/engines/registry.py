@@ -1,6 +1,6 @@
 """The schema registry: schemas that belong to databases, their versions, and serdes. Source: Hive's HMSHandler and ObjectStore.
 
-What a schema says of compatibility and validation is kept for its clients: no version is compared with another here, as in Java.
+A schema's fields on compatibility and validation are kept for its clients: no version is compared with another here, as in Java.
 """
 
 from __future__ import annotations

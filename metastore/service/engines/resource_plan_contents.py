@@ -84,7 +84,7 @@ def create_pool(call: Call, pool: WMPool | None) -> None:
 
 
 def alter_pool(call: Call, pool: WMNullablePool | None, path: str | None) -> None:
-    """Change a pool where that is asked for; what is below it and mapped to it follows it to another path. AlreadyExists, InvalidObject."""
+    """Change the fields of a pool that are set; pools below it and mappings follow it to another path. AlreadyExists, InvalidObject."""
     given, old = required(pool, "pool"), name_of(path, "pool")
     new = old if given.poolPath is None else pool_path(given.poolPath)
 

@@ -1,6 +1,6 @@
 """Resource plans of Hive's workload management: create, read, alter, validate, drop. Source: Hive's HMSHandler and ObjectStore.
 
-What stands in a plan is in `service.resource_plan_contents`. This server keeps plans; that they are kept to is the matter of HiveServer2.
+A plan's contents are in `service.resource_plan_contents`. This server stores plans; HiveServer2 enforces them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def check_editable(full: WMFullResourcePlan) -> None:
 
 
 def create_resource_plan(call: Call, plan: WMResourcePlan | None, copy_from: str | None) -> None:
-    """Add a disabled plan: with one pool for all queries, or with what another plan has. AlreadyExists, InvalidObject, NoSuchObject."""
+    """Add a disabled plan: with one pool for all queries, or with another plan's contents. AlreadyExists, InvalidObject, NoSuchObject."""
     given = required(plan, "resource plan")
     name, namespace, parallelism = name_of(given.name, "resource plan"), namespace_of(given.ns), given.queryParallelism
     if not name:
@@ -106,12 +106,12 @@ def get_active_resource_plan(call: Call, namespace: str | None) -> WMFullResourc
 
 
 def get_all_resource_plans(call: Call, namespace: str | None) -> list[WMResourcePlan]:
-    """Return the plans of a namespace, ascending by name, without what belongs to them."""
+    """Return the plans of a namespace, ascending by name, without their contents."""
     return [full.plan for full in call.database.read(lambda session: resource_plans.all_of(session, namespace_of(namespace)))]
 
 
 def validate_resource_plan(call: Call, name: str | None, namespace: str | None) -> WMValidateResourcePlanResponse:
-    """Return why a plan can not be enabled, and what its maker may not have meant. NoSuchObject."""
+    """Return errors for which a plan can not be enabled, and warnings. NoSuchObject."""
     errors, warnings = shortcomings(get_resource_plan(call, name, namespace))
     return WMValidateResourcePlanResponse(errors=errors, warnings=warnings)
 
@@ -211,7 +211,7 @@ def _switch(session: Session, full: WMFullResourcePlan, status: int, request: WM
 
 
 def _replace(session: Session, namespace: str, name: str | None, changes: WMNullableResourcePlan) -> WMFullResourcePlan | None:
-    """Give a plan the name and status of another, which stays under a name that tells when: return it if it became active."""
+    """Give a plan the name and status of another, which stays under a name with the time: return it if it became active."""
     if name is None:
         raise InvalidOperation("Cannot replace without specifying the source plan")
     if changes.queryParallelism is not None or changes.defaultPoolPath is not None:

@@ -1,4 +1,4 @@
-"""Runtime statistics: what Hive's optimizer learnt from queries that ran. Source: Hive's ObjectStore and RuntimeStatsCleanerTask.
+"""Runtime statistics, which Hive's optimizer gathers from finished queries. Source: Hive's ObjectStore and RuntimeStatsCleanerTask.
 
 Nothing here looks into them. Times are in seconds.
 """

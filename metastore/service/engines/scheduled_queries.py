@@ -1,4 +1,4 @@
-"""Scheduled queries: keep them, hand out those that are due, hear what became of them, give up those of which nothing is heard.
+"""Scheduled queries: store them, hand out due ones, note their outcomes, give up executions without progress reports.
 
 Executors, such as HiveServer2, ask with `poll` and report with `report`. A query has one execution under way at the most, and exactly one
 poller gets it. Source: Hive's ObjectStore and ScheduledQueryExecutionsMaintTask.
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 LONGEST_ERROR = 1000
-"""Characters that are kept of what an executor tells of a failure."""
+"""Characters that are kept of an executor's text about a failure."""
 LATEST = 2**31 - 1
-"""The last second that the interface can tell."""
+"""The last second that the interface can express."""
 _BATCH = 1000
 _NEXT_STATES = {
     QueryState.INITED: {QueryState.EXECUTING, QueryState.FINISHED, *FAILED},
@@ -118,7 +118,7 @@ def _create(call: Call, key: ScheduledQueryKey, query: ScheduledQuery) -> None:
 
 
 def _alter(call: Call, key: ScheduledQueryKey, query: ScheduledQuery) -> None:
-    """Replace a query; what runs goes on. A time that is sent is the next one."""
+    """Replace a query; a running execution goes on. A time that is sent is the next one."""
     stored, computed = copy(query), _checked(call.config, query)
     stored.nextExecution = computed if query.nextExecution is None else query.nextExecution
     call.database.write(lambda session: rows.update(session, _locked(session, key).id, stored))
@@ -132,7 +132,9 @@ def _checked(config: Config, query: ScheduledQuery) -> int | None:
 
 
 def _next_time(config: Config, schedule: str, after: int) -> int | None:
-    """Return when a schedule is due after a time, both in seconds; None for never, or later than the interface can tell. InvalidInput."""
+    """Return when a schedule is due after a time, both in seconds; None for never, or for a time that the interface can not express.
+    InvalidInput.
+    """
     found = schedules.next_time(schedule, datetime.fromtimestamp(after, zone(config.scheduled_query_time_zone)))
     time = None if found is None else int(found.timestamp())
     return None if time is None or time > LATEST else time
@@ -166,7 +168,7 @@ def _begin(config: Config, session: Session, key: int, now: int) -> ScheduledQue
 
 
 def report(call: Call, info: ScheduledQueryProgressInfo | None) -> None:
-    """Note what an executor says of an execution. InvalidOperation for one that is missing or ended, and for other states; MetaError."""
+    """Note an executor's report on an execution. InvalidOperation for one that is missing or ended, and for other states; MetaError."""
     _check_switch(call.config)
     if info is None or info.scheduledExecutionId is None or info.state is None:
         raise MetaError("A report needs the id of the execution and its state: set scheduledExecutionId and state")
@@ -190,7 +192,7 @@ def _name(state: int) -> str:
 
 
 def _note(config: Config, session: Session, stored: StoredQuery, execution: int, info: ScheduledQueryProgressInfo) -> None:
-    """Note the state of an execution whose query is locked, and what follows for the query."""
+    """Note the state of an execution whose query is locked, and its consequences for the query."""
     now, error = now_s(), info.errorMessage
     if error is not None and len(error) > LONGEST_ERROR:
         error = error.split("\n", 1)[0][:LONGEST_ERROR]
@@ -224,7 +226,7 @@ def _punish(config: Config, session: Session, stored: StoredQuery, now: int) -> 
 
 
 def keep_house(metastore: Metastore, _last_run: int | None = None) -> None:
-    """End the executions of which nothing is heard, and remove old ones: the periodic job."""
+    """End the executions without progress reports, and remove old ones: the periodic job."""
     config, database = metastore.config, metastore.database
     if not config.scheduled_queries:
         return
@@ -238,7 +240,7 @@ def keep_house(metastore: Metastore, _last_run: int | None = None) -> None:
 
 
 def _time_out(config: Config, session: Session, execution: int) -> bool:
-    """End an execution unless it has reported meanwhile; tell whether it was ended."""
+    """End an execution unless it has reported meanwhile; return whether it was ended."""
     key = rows.query_of(session, execution)
     stored = None if key is None else rows.lock(session, key)
     found = None if stored is None else rows.state_of(session, execution)

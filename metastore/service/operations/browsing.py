@@ -1,7 +1,7 @@
 """Lists to look through page by page: databases, tables, partitions, transactions, compactions, events, jobs. It changes nothing.
 
-No method of the interface has pages. Each function here returns one, and by what key the next one begins; what a caller may see of it is
-decided by `wire.browsing`.
+No method of the interface has pages. Each function here returns one, and the key at which the next one begins; the entries in
+`methods/operations/queries.py` filter it for the caller.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOOKED_AT = 50_000
 EVENTS_LOOKED_AT = 100_000
 """Events that one page looks at, as above."""
 MOST_WRITES = 200
-"""Objects that are shown of what a transaction writes."""
+"""The most objects that are shown of a transaction's writes."""
 
 
 class Page(NamedTuple):
@@ -129,14 +129,14 @@ def open_or_aborted(call: Call, state: str, user: str | None, after: int, most: 
 
 
 class TransactionView(NamedTuple):
-    """A transaction, and what it means to write, or wrote."""
+    """A transaction, and the objects that it means to write, or wrote."""
 
     row: TransactionRow
     writes: list[TransactionWrite]
 
 
 def transaction(call: Call, key: int) -> TransactionView:
-    """Return a transaction and what it writes, at most `MOST_WRITES` objects. NoSuchTransaction."""
+    """Return a transaction and its writes, at most `MOST_WRITES` objects. NoSuchTransaction."""
 
     def work(session: Session) -> TransactionView:
         row = listings.transaction(session, key)

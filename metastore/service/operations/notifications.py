@@ -1,4 +1,4 @@
-"""The notification log as clients see it: read events, count them, report writes, forget old ones. Never says what a message holds.
+"""The notification log as clients see it: read events, count them, report writes, forget old ones. Never decides the content of a message.
 
 Source: Hive's ObjectStore.getNextNotification and getNotificationEventsCount, HMSHandler.fire_listener_event and
 add_write_notification_log, and the cleaner of DbNotificationListener.
@@ -48,13 +48,13 @@ def current_id(call: Call) -> int:
 
 
 def last_id(metastore: Metastore) -> int:
-    """Return the id of the last event, 0 before the first, to whoever has no call."""
+    """Return the id of the last event, 0 before the first, without a call."""
     found = metastore.database.read(notifications.last_id)
     return metastore.database.write(notifications.number) if found is None else found
 
 
 def get_next(call: Call, request: NotificationEventRequest) -> list[NotificationEvent]:
-    """Return the events after `lastEvent` that match the request, ascending by id, at most `maxEvents` and what the settings allow."""
+    """Return the events after `lastEvent` that match the request, ascending by id, at most `maxEvents` and as the settings allow."""
     most = call.config.max_event_response
     if request.maxEvents is not None and 0 < request.maxEvents < most:
         most = request.maxEvents
@@ -105,7 +105,7 @@ def _names(names: Sequence[str] | None) -> list[str] | None:
 
 
 def fire_listener_event(call: Call, name: TableName, request: FireEventRequest) -> list[int]:
-    """Tell listeners that a client wrote files into a table or its partitions, or read them anew; return the ids of the events.
+    """Notify listeners that a client wrote files into a table or its partitions, or read them anew; return the ids of the events.
 
     NoSuchObject, MetaError.
     """
@@ -133,7 +133,7 @@ def fire_listener_event(call: Call, name: TableName, request: FireEventRequest) 
 
 
 def _reload(call: Call, name: TableName, table: Table, request: FireEventRequest) -> Reload:
-    """Return the event of a client that read a table anew, or the partitions that it names: one, or those of several that are there."""
+    """Return the event of a client that read a table anew, or the partitions that it names: one, or the existing ones of several."""
     one, several = request.partitionVals, request.batchPartitionValsForRefresh or []
     found = _partitions(call, name, table, [one] if one else several)
     if one:
@@ -144,7 +144,7 @@ def _reload(call: Call, name: TableName, table: Table, request: FireEventRequest
 
 
 def _report(call: Call, reported: Sequence[Event]) -> list[int]:
-    """Tell all kinds of listeners of events that change nothing themselves, in one transaction."""
+    """Notify all kinds of listeners of events that change nothing themselves, in one transaction."""
     listeners = call.listeners
     for event in reported:
         listeners.before(event)
@@ -161,7 +161,7 @@ def _check_files(name: TableName, data: InsertEventRequestData) -> None:
 
 
 def _partitions(call: Call, name: TableName, table: Table, values: Sequence[Sequence[str]]) -> Mapping[str, Partition]:
-    """Return those of the partitions that are there, by name."""
+    """Return the partitions that exist, by name."""
     names = [partition_name(call, table, each) for each in values if each]
     if not names:
         return {}
@@ -213,9 +213,9 @@ def writes(call: Call, transaction: int, database: str | None, table: str | None
 
 
 def delete_old(metastore: Metastore, _: int | None = None) -> None:
-    """Remove events that are too old or too many and what old transactions wrote, in small batches.
+    """Remove events that are too old or too many and the records of old transactions' writes, in small batches.
 
-    Events get their ids first: readers who come too late see that something is missing.
+    Events get their ids first: readers that are too late see that something is missing.
     """
     _number(metastore)
     before = int(time.time() - metastore.config.event_time_to_live)

@@ -49,7 +49,7 @@ class Observer:
     _counted_at: float = float("-inf")
 
     def look(self) -> Observation:
-        """Return what there is now; the numbers of objects may be a minute old. Raises what the database raises."""
+        """Return the present figures; the numbers of objects may be a minute old. Raises the errors of the database."""
         with self._lock:
             if time.monotonic() - self._counted_at > COUNT_OBJECTS_AFTER:
                 self._objects = self.metastore.database.read(observations.object_counts)
@@ -83,7 +83,7 @@ def _look(session: Session, objects: dict[str, int], last_event: int) -> Observa
 
 
 def unattended_compactions(session: Session) -> list[str]:
-    """Say which compactions no worker takes, and what to do."""
+    """Describe compactions that no worker takes, with the remedy."""
     now = now_ms()
     waiting = [Waiting(*row) for row in observations.waiting_compactions(session, INITIATED)]
     if not any(now - each.oldest > UNATTENDED_MS for each in waiting):

@@ -30,7 +30,7 @@ READABLE = re.compile(r"(hive|hdfs|mapred|metastore).*")
 
 
 def get_config_value(call: Call, name: str | None, default: str | None) -> str | None:
-    """Return a setting by Hive's name or the default. ConfigValueSecurity for other names and for those of passwords, keys and the like."""
+    """Return a setting by Hive's name or the default. ConfigValueSecurity for other names and for secrets such as passwords and keys."""
     if name is None:
         return default
     if not READABLE.fullmatch(name) or call.config.is_secret(name):

@@ -13,7 +13,7 @@ class ConnectedClient:
     user: str | None
     """The user for whom its calls act, None for nobody."""
     real_user: str | None
-    """Who logged in, where that is somebody else."""
+    """The user who logged in, where it is somebody else."""
     mechanism: str
     """How it logged in, "" if it did not."""
     transport: str
@@ -48,7 +48,7 @@ class SlowCall:
     real_user: str | None
     address: str
     query: str
-    """The id of the query that the call was made for, "" if the client did not tell it."""
+    """The id of the query that the call was made for, "" if the client did not send it."""
     outcome: str
     """"ok", or the error's class."""
     elements: int

@@ -1,1 +1,1 @@
-"""Transactions, locks, write ids, and what is forgotten of them."""
+"""Transactions, locks, write ids, and the removal of old ones."""

@@ -103,7 +103,7 @@ def _replaying(session: Session, request: CommitTxnRequest) -> int | None:
 
 
 def _early_turn(call: Call, session: Session, request: CommitTxnRequest) -> _Turn | None:
-    """Ask for the turn in the tables that the client is known to change, before it is read what the transaction changes."""
+    """Ask for the turn in the tables that the client is known to change, before the transaction's components are read."""
     known = fast_paths.tables_with_row_changes(call, request.txnid)
     return _ask_turn(session, request.txnid, known, checks_conflicts=not request.exclWriteEnabled) if known else None
 
@@ -111,7 +111,7 @@ def _early_turn(call: Call, session: Session, request: CommitTxnRequest) -> _Tur
 def _judged(
     session: Session, request: CommitTxnRequest, intents: Sequence[Intent], turn: _Turn | None
 ) -> tuple[int, Sequence[Intent], str]:
-    """Wait for the turn in the tables that a transaction changes; return its commit id, what it writes, and why it loses, or ""."""
+    """Wait for the turn in the tables that a transaction changes; return its commit id, its writes, and why it loses, or ""."""
     commit_id, intents, committed = _turn(session, request.txnid, intents, turn, checks_conflicts=not request.exclWriteEnabled)
     lost = conflict(request.txnid, intents, committed)
     if lost is not None:
@@ -131,7 +131,7 @@ def _write_commit(session: Session, found: StoredTransaction, operations: Collec
 
 
 def _write_replayed(call: Call, session: Session, found: StoredTransaction, request: CommitTxnRequest) -> None:
-    """Note what a replayed transaction wrote at its source, and that it is replayed no longer."""
+    """Note the writes of a replayed transaction at its source, and that it is replayed no longer."""
     written = [
         Intent(call.config.default_catalog, info.database, info.table, info.partition, UPDATE, info.writeId)
         for info in request.writeEventInfos or ()
@@ -142,7 +142,7 @@ def _write_replayed(call: Call, session: Session, found: StoredTransaction, requ
 
 
 def _events(call: Call, session: Session, found: StoredTransaction) -> list[Event]:
-    """Return the events of a commit: that of the transaction, and that of the compaction that a worker did in it."""
+    """Return the events of a commit: of the transaction, and of the compaction that a worker did in it."""
     events: list[Event] = [CommitTransaction(client=call.info, transaction=found.id, type=found.type)]
     entry = compactions.of_transaction(session, found.id) if found.type == TxnType.COMPACTION else None
     if entry is not None:
@@ -170,7 +170,7 @@ def _row_changes(intents: Sequence[Intent]) -> list[Intent]:
 
 
 class _Turn(NamedTuple):
-    """The pending answers of one round trip: held counters, the commit id, intents, what others committed since the beginning."""
+    """The pending answers of one round trip: held counters, the commit id, intents, commits of others since the beginning."""
 
     tables: frozenset[TableKey]
     held: Answer
@@ -192,10 +192,10 @@ def _ask_turn(session: Session, transaction: int, tables: frozenset[TableKey], *
 def _turn(
     session: Session, transaction: int, intents: Sequence[Intent], turn: _Turn | None, *, checks_conflicts: bool
 ) -> tuple[int, Sequence[Intent], list[RowChange]]:
-    """Keep others who change the same tables waiting; return the commit id, what is written, and what was committed since it began.
+    """Keep others that change the same tables waiting; return the commit id, the writes, and the commits since it began.
 
-    What is written is read anew with each turn, as a table may have got another name while it was waited for. A `turn` that was asked for
-    already serves if it is for all the tables. Without `checks_conflicts` nobody looks for what was committed.
+    The writes are read anew with each turn, as a table may have got another name while it was waited for. An earlier `turn` is used if it
+    covers all tables. Without `checks_conflicts` no other commits are read.
     """
     while True:
         tables = frozenset(TableKey.of(each) for each in _row_changes(intents))
@@ -210,7 +210,7 @@ def _writes(committed: Answer | None) -> list[RowChange]:
 
 
 def _locked_parameters(session: Session, request: CommitTxnRequest) -> dict[str, str]:
-    """Lock the table of which the commit sets a parameter; return its parameters as they will be. MetaError."""
+    """Lock the table whose parameter the commit sets; return its parameters as they will be. MetaError."""
     wanted: CommitTxnKeyValue = request.keyValue  # type: ignore[assignment]  # the caller looked
     where = f"commit of txnid:{request.txnid} can not set parameter {wanted.key} of the table with id {wanted.tableId}"
     if not (wanted.key or "").startswith(KEY_PREFIX):

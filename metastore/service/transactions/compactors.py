@@ -12,7 +12,7 @@ from metastore.service.transactions.transactions import abort_transactions, get_
 
 
 def abort_compactions(call: Call, keys: Sequence[int]) -> dict[int, AbortCompactionResponseElement]:
-    """Take entries off the queue, with the transactions of servers' own workers that are at them; return what became of each."""
+    """Take entries off the queue, with the transactions of servers' own workers on them; return the outcome of each."""
     answers, transactions = compactions.abort(call, keys)
     if transactions:
         abort_transactions(call, transactions)
@@ -20,9 +20,9 @@ def abort_compactions(call: Call, keys: Sequence[int]) -> dict[int, AbortCompact
 
 
 def bury(call: Call, worker: str, reason: str) -> None:
-    """Abort the transactions of a worker of this server that has died, and give back what it was at.
+    """Abort the transactions of a worker of this server that has died, and put its entry back.
 
-    Its transactions bear its name as their agent, so that one is found too that no entry names yet.
+    Its transactions bear its name as their agent, so that a transaction that no entry names yet is also found.
     """
     opened = [each.id for each in get_open_transactions_info(call).open_txns if each.agentInfo == worker]
     if opened:

@@ -1,8 +1,8 @@
 """Try calls on transactions in one round trip to the database, and keep the hints by which that is chosen.
 
-Each `try_*` function does the whole call, with its row in the notification log, and returns what it did; or it returns None, and nothing
-is changed: then the caller takes the portable way. No other module knows of hints, or which listeners allow a fast path: a transactional
-listener beside the notification log needs a session, so with one all calls but locks take the portable way. What the database does is in
+Each `try_*` function does the whole call, with its row in the notification log, and returns the result; or it returns None, and nothing is
+changed: then the caller takes the portable way. No other module knows of hints, or which listeners allow a fast path: a transactional
+listener beside the notification log needs a session, so with one all calls but locks take the portable way. The statements are in
 `store.fast_paths`.
 """
 
@@ -59,7 +59,7 @@ def try_commit(call: Call, request: CommitTxnRequest) -> Ended | None:
 
 
 def tables_with_row_changes(call: Call, transaction: int) -> frozenset[TableKey]:
-    """Return the tables of which the client means to update or delete rows: a commit has to take its turn in them."""
+    """Return the tables whose rows the client means to update or delete: a commit has to take its turn in them."""
     return call.client.hints.of(transaction).row_changes
 
 
@@ -101,7 +101,7 @@ def try_allocate(call: Call, key: TableKey, transactions: Sequence[int]) -> dict
 
 
 def allocated(call: Call, key: TableKey, write_ids: Mapping[int, int], seen: QuietQueue | None) -> None:
-    """Note write ids that transactions have in a table, and what was `seen` of the queue of its database before they were asked for."""
+    """Note write ids that transactions have in a table, and the state of its database's lock queue (`seen`) before the request."""
     for transaction, number in write_ids.items():
         hint = call.client.hints.find(transaction)
         if hint is not None:
@@ -111,13 +111,13 @@ def allocated(call: Call, key: TableKey, write_ids: Mapping[int, int], seen: Qui
 
 
 def try_lock(call: Call, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent], types: Collection[int]) -> int | None:
-    """Add an acquired lock, with what its transaction means to write, if there is none of these types to wait for; return its id."""
+    """Add an acquired lock, with its transaction's intents, if no lock of these types is in the way; return its id."""
     known = call.client.hints.of(lock.transaction_id).write_ids if intents else {}
     return fast_paths.of(call.database).try_lock(call.database, LockAttempt(lock, parts, intents, reach(parts, types), known))
 
 
 def locked(call: Call, transaction: int, bits: int, intents: Sequence[Intent]) -> None:
-    """Note that a transaction has a lock, and what it means to write."""
+    """Note that a transaction has a lock, and its intents."""
     hint = call.client.hints.of(transaction)
     hint.holds |= bits
     hint.intents += intents
@@ -137,5 +137,5 @@ def partitions_named(call: Call, transaction: int, bits: int, table: TableKey, i
 
 
 def _row(call: Call, kind: int, event: Event) -> LogRow | None:
-    """Return the row of an event in the log; it tells nothing of read-only transactions."""
+    """Return the row of an event in the log, None for read-only transactions."""
     return None if kind == TxnType.READ_ONLY else call.listeners.log_row(event)

@@ -1,6 +1,7 @@
-"""Give up transactions and locks whose owners have not been heard of, and remove the rows of transactions that nobody needs any more.
+"""End transactions and locks without a heartbeat, and remove the rows of transactions that nobody needs any more.
 
-Each function may run in several servers at once; none waits for a client. `docs/transactions-inside.md` says what is kept and for how long.
+Each function may run in several servers at once; none waits for a client. `docs/transactions-inside.md` explains which rows are kept and
+for how long.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class LockHolder(NamedTuple):
 
 
 def late_holders(config: Config, found: Iterable[Held], now: int) -> set[LockHolder]:
-    """Return those of the locks whose owners have not been heard of for too long."""
+    """Return the locks without a heartbeat for too long."""
     return {
         LockHolder(held.id, held.transaction)
         for held in found
@@ -67,7 +68,7 @@ def give_up(metastore: Metastore, holders: Iterable[LockHolder]) -> None:
 
 
 def abort_late(metastore: Metastore, keys: Iterable[int]) -> list[int]:
-    """Abort those of the transactions that are open and still not heard of; return their ids."""
+    """Abort the transactions that are open and still without a heartbeat; return their ids."""
     wanted = sorted(keys)
     call = Call(metastore, Client("", user="metastore"), "house_keeping")
 
@@ -100,7 +101,7 @@ def abort_timed_out(metastore: Metastore) -> int:
 
 
 def expire_locks(metastore: Metastore) -> int:
-    """Remove all locks without a heartbeat for `txn_timeout`, and what ended transactions left behind; return how many."""
+    """Remove all locks without a heartbeat for `txn_timeout`, and locks of ended transactions; return how many."""
     database, count = metastore.database, 0
     while True:
         oldest = since(metastore.config, now_ms(), None)
@@ -124,8 +125,8 @@ def keep_house(metastore: Metastore, _last_run: int | None = None) -> None:
 def delete_ended(metastore: Metastore) -> dict[str, int]:
     """Remove rows that no open transaction, no compaction and no late retry of a client needs; return how many of each kind.
 
-    Ended transactions stay for `txn_timeout`, so that a client that asks again gets the same answer; those that wrote stay until
-    every open transaction sees their writes, aborted ones until the cleaner has removed what they wrote.
+    Ended transactions stay for `txn_timeout`, so that a client that asks again gets the same answer; transactions with writes stay until
+    every open transaction sees their writes, aborted ones until the cleaner has removed their files.
     """
     database = metastore.database
     before = since(metastore.config, now_ms(), None)

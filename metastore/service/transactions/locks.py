@@ -61,7 +61,7 @@ class _Wanted(NamedTuple):
 def lock(call: Call, request: LockRequest) -> LockResponse:
     """Ask for all components of a request at once: granted, waiting, or not acquired where the client does not want to wait.
 
-    In a transaction it notes what the components mean to write. MetaError for a request without components or with an incomplete
+    In a transaction it notes the intents of the components. MetaError for a request without components or with an incomplete
     one; NoSuchTransaction, TransactionAborted.
     """
     wanted = _wanted(call, request)
@@ -73,7 +73,7 @@ def lock(call: Call, request: LockRequest) -> LockResponse:
 
 
 def _wanted(call: Call, request: LockRequest) -> _Wanted:
-    """Return what a request asks for. MetaError."""
+    """Return the components of a request. MetaError."""
     components = [_component(call, each) for each in request.component or ()]
     if not components:
         raise MetaError("A lock request needs at least one component")
@@ -129,9 +129,9 @@ def _add(call: Call, session: Session, request: LockRequest, wanted: _Wanted) ->
 
 
 def check_lock(call: Call, key: int) -> LockResponse:
-    """Keep a lock alive, grant it if nothing holds it back any more, and tell its state. NoSuchLock.
+    """Keep a lock alive, grant it if nothing holds it back any more, and return its state. NoSuchLock.
 
-    No earlier lock can appear any more, so what is read needs no queue to decide by.
+    No earlier lock can appear any more, so the decision needs no turn in the lock queue.
     """
     while True:
         now = now_ms()
@@ -158,13 +158,13 @@ def _with_earlier(session: Session, key: int) -> tuple[list[Held], list[Held]]:
 
 
 def _held_back(own: Sequence[Held], earlier: Sequence[Held]) -> Blocked | None:
-    """Return what holds a lock back; None if nothing does."""
+    """Return the component that holds a lock back; None if nothing does."""
     first = own[0]
     return blocker([_of(each) for each in own], first.transaction, map(_earlier, earlier), writers_wait=bool(first.writers_wait))
 
 
 def _gives_up(call: Call, earlier: Sequence[Held], blocked: Blocked, now: int) -> bool:
-    """Give up the holders whose heartbeat is too old if one of them holds the lock back; tell whether that was so."""
+    """End the holders whose heartbeat is too old if one of them holds the lock back; return whether one did."""
     late = house_keeping.late_holders(call.config, earlier, now)
     is_late = any(each.lock == blocked.by.lock for each in late)
     if is_late:
@@ -173,7 +173,7 @@ def _gives_up(call: Call, earlier: Sequence[Held], blocked: Blocked, now: int) -
 
 
 def _beat(call: Call, own: Held, now: int) -> None:
-    """Keep alive what a lock lives by, unless it was a moment ago."""
+    """Renew the heartbeat of a lock or of its transaction, unless it is recent."""
     if own.transaction:
         if (own.transaction_heartbeat or 0) + BEAT <= now:
             heartbeat_transaction(call, own.transaction)
@@ -182,7 +182,7 @@ def _beat(call: Call, own: Held, now: int) -> None:
 
 
 def _living(found: Iterable[Held]) -> list[Held]:
-    """Return locks without those of ended transactions."""
+    """Return the locks, except those of ended transactions."""
     return [each for each in found if not each.transaction or each.transaction_state == OPEN]
 
 
@@ -207,7 +207,7 @@ def _component(call: Call, each: LockComponent | None) -> Component:
 
 
 def _intents(sent: Sequence[LockComponent], wanted: Sequence[Component]) -> list[Intent]:
-    """Return what the components mean to write, without write ids.
+    """Return the intents of the components, without write ids.
 
     Where partitions are only known while writing, the table as a whole stands for them until `add_dynamic_partitions` names them.
     """
@@ -293,7 +293,7 @@ _Places = Mapping[tuple[str, str], Mapping[str | None, Sequence[Held]]]
 
 
 def _places(living: Iterable[Held]) -> _Places:
-    """Return components by what they are on: whoever waits is compared with those alone that it may overlap."""
+    """Return components by their objects: a waiting one is compared only with those that it may overlap."""
     found: dict[tuple[str, str], dict[str | None, list[Held]]] = {}
     for held in living:
         found.setdefault((held.catalog, held.database), {}).setdefault(held.table, []).append(held)

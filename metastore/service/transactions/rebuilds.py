@@ -1,4 +1,4 @@
-"""Rebuilds of materialized views: one transaction at a time may do it, and what happened to the source tables since the last one.
+"""Rebuilds of materialized views, by one transaction at a time, and the changes of the source tables since the last one.
 
 Source: Hive's TxnHandler (lockMaterializationRebuild) and GetMaterializationInvalidationInfoFunction.
 """
@@ -44,13 +44,13 @@ def lock_rebuild(call: Call, database: str, table: str, transaction: int) -> Loc
 
 
 def heartbeat_rebuild(call: Call, database: str, table: str, transaction: int) -> bool:
-    """Keep a rebuild alive; tell whether the transaction does it."""
+    """Keep a rebuild alive; return whether the transaction does it."""
     name = table_name(database, table, None, call.config.default_catalog)
     return call.database.autocommit(lambda session: rebuilds.heartbeat(session, name.database, name.table, transaction, now_ms()))
 
 
 def invalidation_info(call: Call, metadata: CreationMetadata, valid_transactions: str) -> Materialization | None:
-    """Tell whether rows of a view's sources were updated or deleted, or compacted, since it was made.
+    """Return whether rows of a view's sources were updated or deleted, or compacted, since it was made.
 
     None when that is not known, so that the view is rebuilt as a whole. MetaError.
     """
@@ -100,7 +100,7 @@ def _made_from(text: str) -> TableSnapshots | None:
 def add_changed_rows(call: Call, request: UpdateTransactionalStatsRequest) -> None:
     """Note how many rows of a table a transaction inserts, updates and deletes, for the materialized views made from it.
 
-    Hive tells it of every insert, and takes its statistics for useless if that fails.
+    Hive reports every insert, and takes its statistics for useless if that fails.
     """
     counts = (request.insertCount or 0, request.updatedCount or 0, request.deletedCount or 0)
     if any(counts) and call.database.read(view_sources.has_views):

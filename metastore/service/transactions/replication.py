@@ -65,9 +65,9 @@ def note_last_id(call: Call, session: Session, info: ReplLastIdInfo) -> None:
 
 
 def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
-    """Let a table that has no write ids go on where its source stands. MetaError.
+    """Let a table without write ids continue with the next write id of its source. MetaError.
 
-    Aborted ones become those of aborted transactions, and a major compaction is asked for that removes what they wrote.
+    Aborted ones become those of aborted transactions, and a major compaction is queued that removes their files.
     """
     name = table_name(request.dbName, request.tableName, None, call.config.default_catalog)
     key = TableKey(*name)

@@ -1,6 +1,6 @@
 """Transactions: open, keep alive, abort, show which are open. Their commit is in `service.commit`.
 
-What they write is noted by `service.locks` and `service.write_ids`. Sources: Hive 4's OpenTxnsFunction, AbortTxnsFunction.
+Their writes are noted by `service.locks` and `service.write_ids`. Sources: Hive 4's OpenTxnsFunction, AbortTxnsFunction.
 `docs/transactions-inside.md` has the order in which rows are locked.
 """
 
@@ -36,7 +36,7 @@ LARGEST_RANGE = 1_000_000
 def open_transactions(call: Call, request: OpenTxnRequest) -> list[int]:
     """Open transactions, at most `txn_max_open_batch`; return their ids ascending. MetaError for less than one, or for too many open.
 
-    With a policy and the ids that the transactions have at their source, those that are replicated already are returned.
+    With a policy and the ids that the transactions have at their source, existing ones of them are returned.
     """
     sources = list(request.replSrcTxnIds or ()) if request.replPolicy is not None else []
     count = len(sources) or request.num_txns or 0
@@ -55,7 +55,7 @@ def open_transactions(call: Call, request: OpenTxnRequest) -> list[int]:
 
 
 def _open(call: Call, session: Session, count: int, kind: int, who: transactions.Who, policy: str, sources: Sequence[int]) -> list[int]:
-    """Open transactions on the portable way; those that replicate others stay if they are there already."""
+    """Open transactions on the portable way; existing replicas of the given ones stay."""
     if sources and (known := transactions.targets(session, policy, sources)):
         return sorted(known.values())
     taken = transactions.take_ids(session, count)
@@ -115,7 +115,7 @@ def _abort_one(call: Call, session: Session, key: int, policy: str | None) -> li
 
 
 def abort_transactions(call: Call, keys: Sequence[int]) -> list[int]:
-    """Abort those of the transactions that are open and leave the others alone; return the ids of the aborted, ascending."""
+    """Abort the transactions that are open and leave the others alone; return the ids of the aborted, ascending."""
 
     def work(session: Session) -> list[int]:
         found = [each for each in transactions.lock_many(session, keys)() if each.state == OPEN]
@@ -132,14 +132,14 @@ def abort_transactions(call: Call, keys: Sequence[int]) -> list[int]:
 
 
 def abort(call: Call, session: Session, found: Sequence[StoredTransaction]) -> None:
-    """Abort locked open transactions and tell the transactional listeners. What they wrote is left for the cleaner to find."""
+    """Abort locked open transactions and notify the transactional listeners. Their files are left for the abort cleaner."""
     if found:
         transactions.end(session, found, ABORTED, now_ms())
         tell_aborted(call, session, found)
 
 
 def tell_aborted(call: Call, session: Session, found: Sequence[StoredTransaction]) -> None:
-    """Tell the transactional listeners of transactions that are aborted."""
+    """Notify the transactional listeners of transactions that are aborted."""
     keys = [each.id for each in found if each.type != TxnType.READ_ONLY]
     if keys and call.listeners.transactional:
         writers = [each.id for each in found if each.holds & COMPONENTS]
@@ -160,7 +160,7 @@ def ended_error(key: int, found: StoredTransaction | None, session: Session) -> 
 
 
 def _wrote(session: Session, found: StoredTransaction) -> bool:
-    """Return whether a transaction noted what it writes, or has write ids."""
+    """Return whether a transaction has intents or write ids."""
     return bool(found.holds & WROTE & ~RANGES) or (bool(found.holds & RANGES) and write_ids.is_in_range(session, found.id))
 
 
@@ -171,7 +171,7 @@ def heartbeat_transaction(call: Call, key: int) -> None:
 
 
 def heartbeat_range(call: Call, low: int, high: int) -> HeartbeatTxnRangeResponse:
-    """Keep all transactions from `low` to `high`, both included, alive; tell which are aborted, and which unknown or committed."""
+    """Keep all transactions from `low` to `high`, both included, alive; return the aborted, and the unknown or committed ones."""
     if high - low >= LARGEST_RANGE:
         raise MetaError(f"heartbeat for the transactions {low} to {high}: at most {LARGEST_RANGE} at a time")
     beaten = call.database.autocommit(lambda session: transactions.heartbeat_range(session, low, high, now_ms()))
@@ -189,7 +189,7 @@ def heartbeat_range(call: Call, low: int, high: int) -> HeartbeatTxnRangeRespons
 
 
 def get_open_transactions(call: Call, without: Collection[int] = ()) -> GetOpenTxnsResponse:
-    """Return which transactions a reader that begins now does not see; those of the types `without` are left out."""
+    """Return the transactions that a reader that begins now does not see, except the types `without`."""
     found = call.database.read(lambda session: transactions.exceptions(session, without))
     ids = sorted(found.open + found.aborted)
     bits = aborted_bits(ids, frozenset(found.aborted)) if found.aborted else b""

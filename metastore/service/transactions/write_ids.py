@@ -1,4 +1,4 @@
-"""Write ids: allocate, tell which a snapshot sees, say which partitions were written. Each numbers a transaction's writes to a table.
+"""Write ids: allocate them, return those that a snapshot sees, note written partitions. Each numbers a transaction's writes to a table.
 
 Sources: Hive 4's AllocateTableWriteIdsFunction, GetValidWriteIdsFunction, GetValidWriteIdsForTableFunction.
 """
@@ -80,7 +80,7 @@ def _allocate(
             return {}, {}
         ids = sorted(known.values())
     locked = transactions.lock_many(session, ids)
-    ahead = write_ids.take(session, key, ids)  # before what they have is read: on PostgreSQL nobody else waits for their rows
+    ahead = write_ids.take(session, key, ids)  # before their write ids are read: on PostgreSQL nobody else waits for their rows
     held = write_ids.of_transactions(session, key, ids) if len(ids) > 1 and not request.reallocate else None
     found = _may_write(key, ids, locked())
     if request.reallocate:
@@ -90,7 +90,7 @@ def _allocate(
     have = {} if held is None else held()
     wanted = [id_ for id_ in ids if id_ not in have]
     numbers = ahead()[: len(wanted)]
-    if have:  # what is not needed is given back
+    if have:  # unused ones are given back
         write_ids.set_next(session, key, numbers.stop)
     if wanted and sources and numbers[0] != min(sources.values()):
         numbers = _numbers_of_source(session, key, min(sources.values()), len(wanted))
@@ -110,7 +110,7 @@ def _may_write(key: TableKey, ids: Sequence[int], found: list[StoredTransaction]
 
 
 def _numbers_of_source(session: Session, key: TableKey, first: int, count: int) -> range:
-    """Return the write ids from `first` on, those of a replicated table at its source; what the table had until now is forgotten."""
+    """Return the write ids from `first` on, which a replicated table has at its source; the table's own until now are forgotten."""
     numbers = range(first, first + count)
     write_ids.set_next(session, key, numbers.stop)
     dependents.delete_write_ids(session, key)
@@ -138,9 +138,10 @@ def _event(call: Call, key: TableKey, new: Mapping[int, int]) -> AllocateWriteId
 def get_valid_write_ids(
     call: Call, names: Sequence[str], valid_transactions: str | None = None, write_id: int | None = None
 ) -> list[TableValidWriteIds]:
-    """Tell for each table which write ids a snapshot of transactions does not see: the text, or that of the transaction with a write id.
+    """Return for each table the write ids that a snapshot of transactions does not see: of the given text, or of the transaction with a
+    write id.
 
-    Without either, what is open or aborted now. The mark falls to the lowest id that is not seen when none below it is both seen and
+    Without either, the present snapshot is used. The mark falls to the lowest id that is not seen when none below it is both seen and
     not compacted. MetaError.
     """
     keys = {name: key_of(call, name) for name in names}
@@ -152,7 +153,7 @@ def get_valid_write_ids(
 
 
 def _seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -> write_id_snapshots.SeenTables:
-    """Return what a snapshot makes of tables: of most it sees all write ids, which their counters tell."""
+    """Return the write id snapshots of tables: of most all write ids are seen, which their counters show."""
     counted = write_id_snapshots.seen_whole(session, keys)
     whole = {key: mark for key, mark in counted.items() if mark.transaction <= seen.settled}
     left = counted.keys() - whole.keys()
@@ -163,7 +164,7 @@ def _seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -> write
 
 
 def _partly_seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -> write_id_snapshots.SeenTables:
-    """Return what a snapshot makes of tables in which transactions have write ids that it may not see."""
+    """Return the write id snapshots of tables in which transactions have write ids that may not be seen."""
     marks, later, ranges = write_id_snapshots.snapshot(session, keys, _database_mark(seen), seen.exceptions)
     return write_id_snapshots.SeenTables(
         {key: _raised(mark, seen, later.get(key, ())) for key, mark in marks.items()},
@@ -188,15 +189,15 @@ def _database_mark(seen: Snapshot) -> int:
 
 
 def _raised(mark: Mark, seen: Snapshot, later: Sequence[tuple[int, int]]) -> Mark:
-    """Return what a snapshot makes of a table from what an earlier one does and the write ids of later transactions."""
+    """Return the write id snapshot of a table from an earlier one and the write ids of later transactions."""
     below = max((number for number, transaction in later if transaction <= seen.mark), default=None)
     return mark.raised(below, seen=any(seen.is_valid(transaction) for _, transaction in later))
 
 
 def _judged(ranges: Sequence[tuple[int, int, int]], mark: Mark, seen: Snapshot) -> tuple[Mark, Callable[[int], Iterator[tuple[int, int]]]]:
-    """Return what a snapshot makes of a table with ranges of write ids, and what returns those of them up to one that it does not see.
+    """Return the write id snapshot of a table with ranges of write ids, and a function for the unseen ones up to a write id.
 
-    None is looked at that it sees: there may be millions.
+    Seen ones are not looked at: they may be millions.
     """
     exceptions, top = seen.exceptions, seen.mark
     below, some = 0, mark.seen
@@ -277,7 +278,7 @@ def seed_write_id(call: Call, database: str, table: str, seed: int) -> None:
 
 
 def add_to_history(call: Call, transaction: int, lowest: Mapping[str, int]) -> None:
-    """Note the lowest write ids, by table, that an open transaction may look behind: what is older may not be cleaned. MetaError."""
+    """Note the lowest write ids, by table, that an open transaction may need: older files may not be cleaned. MetaError."""
     keys = {key_of(call, name): write_id for name, write_id in lowest.items()}
 
     def work(session: Session) -> None:

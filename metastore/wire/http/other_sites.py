@@ -1,8 +1,8 @@
 """Keep pages of other sites from acting by a visitor's browser: the one rule for all requests over HTTP but probes.
 
-A browser sends a page's requests to every server that its machine reaches, with the visitor's password or certificate, and says where they
-come from by `Origin` and `Sec-Fetch-Site`. No client but a browser sends these. A site that gives its own name this machine's address
-(DNS rebinding) is the same site to a browser: only `Host` differs.
+A browser sends a page's requests to every server that its machine reaches, with the visitor's password or certificate, and names their
+source in `Origin` and `Sec-Fetch-Site`. No client but a browser sends these. A site that gives its own name this machine's address (DNS
+rebinding) is the same site to a browser: only `Host` differs.
 """
 
 from __future__ import annotations

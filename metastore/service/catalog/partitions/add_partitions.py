@@ -99,7 +99,7 @@ def _write_brought(call: Call, name: TableName, table: Table, named: Sequence[tu
 def append_partition(
     call: Call, name: TableName, values: Sequence[str] | None, *, environment: Mapping[str, str] | None = None
 ) -> Partition:
-    """Add a partition that looks like the table and lies at its default place. InvalidObject, AlreadyExists, MetaError."""
+    """Add a partition with the table's definition at its default place. InvalidObject, AlreadyExists, MetaError."""
     try:
         table = find_table(call, name)
     except NoSuchObject as error:
@@ -149,9 +149,9 @@ def _check_distinct(name: TableName, names: Sequence[str]) -> None:
 
 
 def _check_columns(name: TableName, table: Table, new: Sequence[Partition]) -> None:
-    """Refuse columns that are none, that come twice, or that are missing: InvalidObject. Partitions share lists of them.
+    """Refuse invalid, repeated or missing columns: InvalidObject. Partitions share lists of them.
 
-    Partition keys may stand among them, as Hive's own clients send them: what they are called and typed is the table's affair.
+    Partition keys may be among them, as Hive's own clients send them: their names and types come from the table.
     """
     checked = {id(table.sd.cols)} if table.sd is not None else set()
     for partition in new:

@@ -1,8 +1,8 @@
 """Alter and rename partitions. Source: Hive's HiveAlterHandler.alterPartition(s) and seed texts on rename_partition.
 
-A rename moves the directory to its default place when it lies in the table's, whose data the server may move, with nothing of others in it,
-and moves it back when the transaction fails. Column statistics stay where columns stay, also on a rename, and are lost where these go or
-change their type.
+A rename moves the directory to its new default place when it is in the table's directory, the server may move the table's data, and no
+other object's location is in it. It is moved back when the transaction fails. Column statistics stay where columns stay, also on a rename,
+and are lost where columns are removed or change their type.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _locked(call: Call, name: TableName, locking: partitions.Locking) -> partiti
 
 
 def _from_request(table: Table, new: Partition, now: str) -> Partition:
-    """Return a partition as a request would have it stored at a time, before what is stored already is known."""
+    """Return a partition as a request would have it stored at a time, before the stored one is read."""
     stored = copy(new)
     stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
     parameters = new.parameters or {}
@@ -183,7 +183,7 @@ def _from_request(table: Table, new: Partition, now: str) -> Partition:
 
 
 class _Alteration:
-    """Completes the partitions of a request with what is stored. What is the same for all of them is looked up once."""
+    """Completes the partitions of a request from the stored ones. Facts that hold for all of them are looked up once."""
 
     def __init__(self, call: Call, table: Table, environment: Mapping[str, str]) -> None:
         self._call = call
@@ -198,7 +198,7 @@ class _Alteration:
         self._reach = quick_stats.reach_of(call, table)
 
     def complete(self, stored: Partition, old: Partition, by: StatisticsWriter) -> bool:
-        """Make a partition what will be stored; tell whether it is given a place with other data. InvalidOperation, MetaError."""
+        """Turn a partition into its stored form; return whether it gets a place with other data. InvalidOperation, MetaError."""
         sd = self._storage(stored, old)
         stored.sd = sd  # type: ignore[assignment]  # a view may have none
         stored.createTime = stored.createTime or old.createTime
@@ -219,7 +219,7 @@ class _Alteration:
         return has_other_data
 
     def _storage(self, new: Partition, old: Partition) -> StorageDescriptor | None:
-        """Return the storage descriptor to store: that of the request, or the old one, with its location. InvalidOperation."""
+        """Return the storage descriptor to store: the request's or the old one, with its location. InvalidOperation."""
         sd = new.sd if new.sd is not None else old.sd
         if sd is None:
             return None
@@ -302,7 +302,7 @@ def _keep_statistics(session: Session, changed: Sequence[tuple[int, Partition, P
 def _new_place(
     call: Call, session: Session, table: Table, old: Partition, new: Partition, old_name: str, new_name: str
 ) -> tuple[str, str] | None:
-    """Set the location after a rename, whatever the request says; return the move that it asks for."""
+    """Set the location after a rename, not the request's; return the move that it needs."""
     if table.tableType in VIEWS or old.sd is None or not old.sd.location:
         return None
     new.sd = copy(new.sd)

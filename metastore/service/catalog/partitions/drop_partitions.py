@@ -40,9 +40,9 @@ def drop_partition(
 def drop_partition_by_name(
     call: Call, name: TableName, partition: str | None, *, delete_data: bool, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Drop the partition of this name, whatever order its keys have. NoSuchObject, MetaError.
+    """Drop the partition of this name, with its keys in any order. NoSuchObject, MetaError.
 
-    Keys that the table does not have are passed over, which Hive's clients expect of this call alone.
+    Keys that the table does not have are ignored, which Hive's clients expect of this call alone.
     """
     table = _table(call, name)
     if not partition:
@@ -148,21 +148,21 @@ def _check_writable(call: Call, partitions: Sequence[Partition]) -> None:
 
 
 def _data(partition: Partition) -> str | None:
-    """Return where a partition's data lies; an archived one has it at its original location."""
+    """Return the location of a partition's data; for an archived one it is the original location."""
     if (partition.parameters or {}).get("is_archived", "").lower() == "true":
         return partition.parameters.get("original_location")
     return partition.sd.location if partition.sd is not None else None
 
 
 def _doomed(name: TableName, table: Table, dropped: Mapping[str, Partition], *, purge: bool) -> Doomed:
-    """Return what goes of dropped partitions."""
+    """Return the locations to delete of dropped partitions."""
     locations = list(dict.fromkeys(location for partition in dropped.values() if (location := _data(partition))))
     subject = f"{len(dropped)} partitions of {name}" if len(dropped) != 1 else f"partition {name} {min(dropped)}"
     return Doomed(subject, [(locations, purge)], below=table.sd.location, own=(table.id, dropped.keys()))
 
 
 def remove_empty_parents(call: Call, table: Table, locations: Sequence[str]) -> None:
-    """Remove the directories above partitions that are gone, inside the table's, in which nothing lies any more."""
+    """Remove the directories between the table's and dropped partitions' that are empty now."""
     root = place_of(table.sd.location) or ""
 
     def is_inside(location: str) -> bool:

@@ -1,7 +1,7 @@
 """Partitions that an expression of Hive's selects: read, list, drop. Source: Hive's ObjectStore.getPartitionsByExprInternal.
 
-What can not be evaluated is kept and reported as unknown: the client then filters the rows again. A drop refuses it. Bytes that are no
-serialised expression are read as a filter string, which Hive's MSCK REPAIR sends.
+A partition for which the expression can not be evaluated is kept and reported as unknown: the client then filters the rows again. A drop
+refuses it. Bytes that are not a serialised expression are read as a filter string, which Hive's MSCK REPAIR sends.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ REFUSING = "DefaultPartitionExpressionProxy"
 
 
 class Dropped(NamedTuple):
-    """An expression of which partitions to drop, and below which level an archived one may not be dropped."""
+    """An expression that selects partitions to drop, and the level below which an archived one may not be dropped."""
 
     expression: bytes
     archive_level: int | None = None
@@ -92,7 +92,7 @@ def drop_partitions_by_expressions(
 ) -> list[Partition]:
     """Drop what expressions select, all or nothing; return the dropped. With `if_exists` an expression may select nothing.
 
-    NoSuchObject; MetaError for an expression of which it is not certain what it selects, and for a part of an archive.
+    NoSuchObject; MetaError for an expression that can not be evaluated for some partition, and for a part of an archive.
     """
     table = find_table(call, name)
     names: dict[str, None] = {}
@@ -116,7 +116,7 @@ class _Chosen(NamedTuple):
     found: list[tuple[str, str]]
     """Name, and parameters as JSON."""
     unjudged: list[str]
-    """Names of those of them of which it does not tell."""
+    """Names of the partitions for which the expression's result is unknown."""
 
 
 def _some(names: Sequence[str]) -> str:
@@ -124,7 +124,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 class _Choice:
-    """One query for what several expressions select."""
+    """One query for the partitions of several expressions."""
 
     def __init__(self, expressions: Sequence[bytes]) -> None:
         self._expressions = expressions
@@ -136,13 +136,13 @@ class _Choice:
         return QueryPlan(united_prefixes(each.prefixes for each in self._plans))
 
     def select(self, _: Session, __: Table, rows: Sequence[Row]) -> list[list[_Chosen]]:
-        """Return what each expression selects of a page."""
+        """Return the partitions of a page that each expression selects."""
         selected = (selected_by(each, _beginning_so(each, rows)) for each in self._plans)
         return [[_Chosen([(row[1], row[6]) for row in found], [row[1] for row in unjudged]) for found, unjudged in selected]]
 
 
 def _chosen(call: Call, name: TableName, expressions: Sequence[bytes]) -> list[_Chosen]:
-    """Return what each expression selects; the table is read once for all of them."""
+    """Return the partitions that each expression selects; the table is read once for all of them."""
     choice = _Choice(expressions)
     out = [_Chosen([], []) for _ in expressions]
     for page in find_all(call, name, PartitionQuery(choice.plan, is_limited=False), choice.select).items:
@@ -158,7 +158,7 @@ def _beginning_so(plan: QueryPlan, rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def _by_expression(expression: bytes, default_name: str | None = None) -> PartitionQuery:
-    """Ask for what an expression selects or may select."""
+    """Ask for the partitions that an expression selects or may select."""
     return PartitionQuery(lambda call, table: _plan(call, table, expression, default_name))
 
 
@@ -202,7 +202,9 @@ def _text(expression: bytes) -> str:
 
 
 def _order(text: str | None) -> list[tuple[int, bool]]:
-    """Return (position of a key, whether it descends). MetaError for what is not a position; an order of another form orders nothing."""
+    """Return (position of a key, whether it descends). MetaError for a text that is not a position; an order of another form orders
+    nothing.
+    """
     positions, _, signs = (text or "").partition(":")
     wanted = positions.split(",")
     if not signs or len(wanted) != len(signs):

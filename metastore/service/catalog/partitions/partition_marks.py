@@ -1,6 +1,6 @@
-"""Marks by which loaders tell readers that a partition is complete. Source: Hive's ObjectStore (markPartitionForEvent, cleanupEvents).
+"""Marks by which loaders declare that a partition is complete. Source: Hive's ObjectStore (markPartitionForEvent, cleanupEvents).
 
-A mark is for values, so a partition that is not there can have one. Listeners are not notified of it.
+A mark belongs to values, so a missing partition can have one. Listeners are not notified of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which of a table's partitions a call is about, and how their rows are read: at once, or page by page if there are many.
+"""Select the partitions of a table for a call, and read their rows: at once, or page by page if they are many.
 
-Pages are read in one snapshot of the database, so that a partition that is renamed meanwhile is neither missed nor met twice. What was
-read at once is read again then: a snapshot costs round trips, which small tables shall not pay.
+Pages are read in one snapshot of the database, so that a partition that is renamed meanwhile is neither missed nor met twice. Rows that
+were read at once are read again then: a snapshot costs round trips, which small tables shall not pay.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class QueryPlan(NamedTuple):
     prefixes: Sequence[str] | None = None
     """Beginnings of their names, ascending, none of which begins with another; None for any name."""
     select: Callable[[Sequence[Sequence[str]]], Selection] | None = None
-    """From the values of partitions with such names to what is selected; None for all of them."""
+    """A function from the values of partitions with such names to the selection; None for all of them."""
 
 
 class PartitionQuery(NamedTuple):
@@ -52,7 +52,7 @@ class PartitionQuery(NamedTuple):
     is_limited: bool = True
     """Whether the setting `limit_partition_request` applies."""
     may_ask_for_more: bool = False
-    """Whether `limit` may exceed that setting as long as what is found does not: so Hive's clients expect it of values."""
+    """Whether `limit` may exceed that setting as long as the result does not: Hive's clients expect it for values."""
 
     def first(self, limit: int) -> PartitionQuery:
         """Ask for the first of them, ascending by name; for all with a negative limit."""
@@ -69,7 +69,7 @@ class Found(Generic[Items]):
 
 
 Make = Callable[[Session, Table, Sequence[Row]], list[T]]
-"""From rows (`partition_structs.FIELDS`) to what is made of them."""
+"""A function from rows (`partition_structs.FIELDS`) to partitions in the wanted form."""
 
 
 def with_table(call: Call, name: TableName, work: Callable[[Session, Table], T], missing: str = MISSING) -> T:
@@ -85,7 +85,9 @@ def with_table(call: Call, name: TableName, work: Callable[[Session, Table], T],
 
 
 def find_all(call: Call, name: TableName, query: PartitionQuery, make: Make[T]) -> Found[list[T]]:
-    """Return what is made of all rows that a query selects, ascending by name. NoSuchObject; RequestTooLarge; MetaError of the plan."""
+    """Return all partitions that a query selects in the wanted form, ascending by name. NoSuchObject; RequestTooLarge; MetaError of the
+    plan.
+    """
     found = _find_at_once(call, name, query, make)
     if found is not None:
         return found
@@ -101,7 +103,7 @@ def find_all(call: Call, name: TableName, query: PartitionQuery, make: Make[T]) 
 
 
 def find_in_pages(call: Call, name: TableName, query: PartitionQuery, make: Make[T]) -> Found[list[T] | LongList]:
-    """Find what `find_all` returns; if it can not be read at once, it is read when it is sent, and raises the same errors then."""
+    """Find the same as `find_all`; a long result is read while it is sent, and raises the same errors then."""
     at_once = _find_at_once(call, name, query, make)
     if at_once is not None:
         return Found(at_once.items, is_certain=at_once.is_certain)
@@ -129,7 +131,7 @@ def _table(call: Call, session: Session, name: TableName, missing: str) -> Table
 
 
 def _find_at_once(call: Call, name: TableName, query: PartitionQuery, make: Make[T]) -> Found[list[T]] | None:
-    """Return what a query finds; None if more than `AT_ONCE` rows are to be looked at."""
+    """Return the result of a query; None if more than `AT_ONCE` rows need a look."""
 
     def work(session: Session, table: Table) -> Found[list[T]] | None:
         plan = query.plan(call, table)
@@ -176,7 +178,7 @@ def _rows_in_pages(session: Session, table: Table, plan: QueryPlan) -> Iterator[
 
 
 def selected_by(plan: QueryPlan, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the rows that a plan selects, of those whose names begin as it says, and those of them that can not be evaluated."""
+    """Return the rows that a plan selects, among those with its name prefixes, and the rows that it can not evaluate."""
     if plan.select is None:
         return list(rows), []
     found = plan.select([orjson.loads(row[2]) for row in rows])
@@ -184,7 +186,7 @@ def selected_by(plan: QueryPlan, rows: Sequence[Row]) -> tuple[list[Row], list[R
 
 
 def _check_limit(call: Call, session: Session, table: Table, query: PartitionQuery, plan: QueryPlan) -> None:
-    """Refuse a request for more partitions than the settings allow before any is read, if it can be told then."""
+    """Refuse a request for more partitions than the settings allow before any is read, if their number is known then."""
     if call.config.limit_partition_request < 0 or not query.is_limited:
         return
     if query.limit >= 0:

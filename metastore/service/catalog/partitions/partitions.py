@@ -69,7 +69,7 @@ def check_belongs(name: TableName, partition: Partition) -> None:
 
 
 def names_as_stored(call: Call, table: Table, names: Iterable[str]) -> list[str]:
-    """Return names of partitions of a table as they are stored; one that can be none of it stays as it is, and is not there."""
+    """Return names of partitions of a table as they are stored; a name that does not fit the table is not changed, and is missing."""
     keys = [key.name for key in table.partitionKeys]
     is_plain = plain_names(tuple(keys)).fullmatch
 
@@ -103,7 +103,7 @@ def _shows_privileges(principal: Grantee | None, table: Table) -> bool:
 
 
 def _shown_to(principal: Grantee | None, table: Table, found: list[Partition]) -> list[Partition]:
-    """Give partitions of a table with partition privileges what a principal may do; so far nothing is granted on partitions."""
+    """Add a principal's privileges to partitions of a table with partition privileges; so far nothing is granted on partitions."""
     if principal is not None and _shows_privileges(principal, table):
         for partition in found:
             partition.privileges = PrincipalPrivilegeSet(
@@ -115,7 +115,7 @@ def _shown_to(principal: Grantee | None, table: Table, found: list[Partition]) -
 
 
 def _made(call: Call, form: Form, principal: Grantee | None = None) -> Make[Partition]:
-    """Return what makes partitions of rows in a form; in structs where a principal is shown its privileges."""
+    """Return the function that makes partitions of rows in a form; structs where a principal's privileges are shown."""
 
     def make(session: Session, table: Table, rows: Sequence[Row]) -> list[Partition]:
         made = partition_structs.PartitionStructs(session, table)
@@ -137,10 +137,10 @@ def get_partition(call: Call, name: TableName, values: Sequence[str] | None, pri
 
 
 def get_partition_by_name(call: Call, name: TableName, partition: str | None) -> Partition:
-    """Return the partition of this name, whatever order and case its keys have. NoSuchObject, MetaError.
+    """Return the partition of this name, with its keys in any order and case. NoSuchObject, MetaError.
 
-    Keys that the table does not have are passed over; for Hive 3's and 4's own clients keys in another case than they are stored name none.
-    That is Java's way, which Hive's clients expect of what reads by name.
+    Keys that the table does not have are ignored; for Hive 3's and 4's own clients keys in another case than the stored one name no
+    partition. Java does the same, and Hive's clients expect it of methods that read by name.
     """
     if not partition:
         raise MetaError(f"{name}: the partition name is null or empty")
@@ -162,7 +162,7 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
 
 
 def _reads_name(call: Call, partition: str, keys: Sequence[str]) -> bool:
-    """Return whether a client's name of a partition is read where it is not as it is stored."""
+    """Return whether a client's name of a partition is accepted where it differs from the stored one."""
     return not call.client.release.knows_keys_by_case or has_keys(partition, keys)
 
 
@@ -181,7 +181,7 @@ def by_values(values: Sequence[str] | None) -> PartitionQuery:
 
 
 def by_filter(text: str | None) -> PartitionQuery:
-    """Ask for the partitions that pass a filter string, and what it can not evaluate, since clients filter again. MetaError."""
+    """Ask for the partitions that pass a filter string or can not be evaluated by it, since clients filter again. MetaError."""
     return PartitionQuery(lambda call, table: plan_of_filter(call, table, text), missing=MISSING_IN_FILTER)
 
 
@@ -205,7 +205,7 @@ def get_partitions(
 def get_partitions_in_pages(
     call: Call, name: TableName, query: PartitionQuery, principal: Grantee | None = None, *, form: Form = STRUCTS
 ) -> Found[list[Partition] | LongList]:
-    """Find what `get_partitions` returns: pages of it if one page does not hold it, which raise the same errors."""
+    """Find the same as `get_partitions`: in pages if one page does not hold it, which raise the same errors."""
     return find_in_pages(call, name, query, _made(call, form, principal))
 
 
@@ -222,7 +222,7 @@ def get_partition_names(call: Call, name: TableName, limit: int = -1) -> list[st
 
 
 def get_partitions_by_names(call: Call, name: TableName, wanted: Sequence[str] | None, *, form: Form = STRUCTS) -> list[Partition]:
-    """Return those of the named partitions that are there, ascending by name; names as in `get_partition_by_name`. NoSuchObject."""
+    """Return the named partitions that exist, ascending by name; names as in `get_partition_by_name`. NoSuchObject."""
     if wanted is None:
         raise MetaError(f"{name}: the list of partition names cannot be null")
 

@@ -27,12 +27,12 @@ def wanted(call: Call, parameters: Mapping[str, str], environment: Mapping[str, 
 
 
 def reach_of(call: Call, table: Table) -> Reach:
-    """Return what the server has to reach for a table: storage of an external one is its clients' affair."""
+    """Return the storage that the server must reach for a table: an external table's is used by clients alone."""
     return Reach(table_label(table), required=not is_external(table), silent=call.warehouse.silent)
 
 
 def are_given(environment: Mapping[str, str]) -> bool:
-    """Return whether a request says that it brings statistics of the data as it is now."""
+    """Return whether a request declares that it brings statistics of the present data."""
     return environment.get("STATS_GENERATED") in ("TASK", "USER")
 
 
@@ -50,8 +50,8 @@ def from_directory(
 ) -> dict[str, str]:
     """Return parameters with numFiles and totalSize of a directory; unchanged if it is not reached, or has them and `force` is not set.
 
-    COLUMN_STATS_ACCURATE goes unless the request says that a task made the statistics: what a user wrote down (`ALTER TABLE .. UPDATE
-    STATISTICS`) answers no query.
+    COLUMN_STATS_ACCURATE is removed unless the request declares that a task made the statistics: a user's figures (`ALTER TABLE .. UPDATE
+    STATISTICS`) answer no query.
     """
     if not force and all(key in parameters for key in FAST):
         return dict(parameters)

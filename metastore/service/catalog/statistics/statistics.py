@@ -47,7 +47,7 @@ def partitions_named(call: Call, table: Table, names: Iterable[str | None]) -> l
 def get_table(
     call: Call, name: TableName, columns: Sequence[str] | None, engine: str | None = None, seen: Snapshot | None = None
 ) -> ColumnStatistics:
-    """Return the statistics of those of the columns that have any and hold for the snapshot, if one is given. NoSuchObject."""
+    """Return the statistics of the columns that have any, as far as they are valid for the snapshot, if one is given. NoSuchObject."""
 
     def work(session: Session) -> statistics.Encoded:
         if seen is None:
@@ -73,7 +73,7 @@ def get_partitions(
     engine: str | None = None,
     seen: Snapshot | None = None,
 ) -> dict[str, ColumnStatistics]:
-    """Return by partition name the statistics of those of the columns that have any and hold for the snapshot, if one is given.
+    """Return by partition name the statistics of the columns that have any, as far as they are valid for the snapshot, if one is given.
 
     NoSuchObject for a missing table.
     """
@@ -94,7 +94,7 @@ def get_stored(
     engine: str | None = None,
     seen: Snapshot | None = None,
 ) -> dict[str, list[StoredColumn]]:
-    """Return what `get_partitions` does, in the bytes of the binary protocol."""
+    """Return the same as `get_partitions`, in the bytes of the binary protocol."""
     wanted = columns_named(columns)
     shown = Shown(call, engine)
     out = {}
@@ -194,7 +194,7 @@ def get_aggregated(
 ) -> AggrStats:
     """Return the statistics of columns over partitions, and how many partitions have them for all of the columns.
 
-    Nothing when those of a partition do not hold for the snapshot, if one is given. Those of another kind, as of a text that was a number
+    Nothing when a partition's are not valid for the snapshot, if one is given. Statistics of another kind, as of a text that was a number
     when its partition was made, count as missing.
     """
     wanted = columns_named(columns)

@@ -1,6 +1,6 @@
-"""Judge the statistics of tables and partitions that were read for a query, by its snapshot, and add those of columns. Stores nothing.
+"""Judge the statistics of tables and partitions that were read for a query, by its snapshot, and add column statistics. Stores nothing.
 
-Clients answer `count(*)`, `min` and `max` from statistics that are called exact; so those that do not hold are not called so.
+Clients answer `count(*)`, `min` and `max` from statistics that are marked exact; so invalid ones lose the mark.
 Source: Hive's ObjectStore.getTable and getPartition, GetTableHandler and GetPartitionsHandler.
 """
 
@@ -28,9 +28,9 @@ def show_validity_of_table(table: Table, seen: Snapshot) -> None:
 
 
 def show_validity_of_partitions(partitions: Iterable[Partition], seen: Snapshot) -> None:
-    """Judge those of the partitions that were written under a write id: they are of a transactional table.
+    """Judge the partitions that were written under a write id: they are of a transactional table.
 
-    Hive's server checks only single partitions, and says it in isStatsCompliant, which no client reads.
+    Hive's server checks only single partitions, and reports it in isStatsCompliant, which no client reads.
     """
     for partition in partitions:
         parameters = partition.parameters or {}

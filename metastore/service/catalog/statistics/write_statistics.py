@@ -1,4 +1,4 @@
-"""Write column statistics of tables and partitions, or join them with what is there. Names of columns and partitions are normalised here.
+"""Write column statistics of tables and partitions, or merge them with stored ones. Names of columns and partitions are normalised here.
 
 Source: Hive's HMSHandler (update_*_column_statistics, set_aggr_stats_for). `statistics.py` reads them, `delete_statistics.py` removes them.
 """
@@ -50,10 +50,10 @@ def set_statistics(
 ) -> bool:
     """Write the statistics of one table or of partitions of one table; columns that are not named keep theirs.
 
-    With `merged` they are joined with what is there, where that is exact: what counts only a part of the data is not stored. False when
-    statistics of a transactional table could not be joined since the writer does not see what they count; then none are exact.
+    With `merged` they are merged with the stored ones where these are exact: statistics of only a part of the data are not stored. False
+    when statistics of a transactional table could not be merged since the writer does not see the counted rows; then none are exact.
     NoSuchObject for a missing table or partition; MetaError for a column that the table lacks, for statistics of several tables, for a
-    partition that comes twice, and for what a transactional table's number of rows would be exact beside without a transaction.
+    partition that comes twice, and without a transaction where a transactional table's number of rows would stay exact.
     """
     if not new:
         return True
@@ -70,7 +70,7 @@ def set_statistics(
 
 
 def check_brought(call: Call, table: Table, brought: Iterable[ColumnStatistics]) -> None:
-    """Raise what `write_brought` would, while what brings the statistics along is not made yet. InvalidObject, MetaError."""
+    """Raise as `write_brought` would, before the object that brings the statistics is made. InvalidObject, MetaError."""
     given = list(brought)
     for each in given:
         name_of(call, each)
@@ -80,8 +80,8 @@ def check_brought(call: Call, table: Table, brought: Iterable[ColumnStatistics])
 def write_brought(call: Call, name: TableName, brought: Iterable[tuple[ColumnStatistics, int | None]]) -> None:
     """Write statistics that a new table or new partitions of it brought along, each with the write id under which they were made.
 
-    Hive's replication sends them so: at the source they were exact. Those of another table are passed over, and those of a transactional
-    table without a write id. NoSuchObject, MetaError.
+    Hive's replication sends them so: at the source they were exact. Statistics of another table are ignored, and so are a transactional
+    table's without a write id. NoSuchObject, MetaError.
     """
     transactional = is_transactional(find_table(call, name))
     by_write_id: dict[int, list[ColumnStatistics]] = {}
@@ -145,7 +145,7 @@ def _effect(
     transactional: bool,
     merged: bool,
 ) -> Effect:
-    """Return what a request makes of a place with the statistics `there`, which matter only to one that is merged. MetaError.
+    """Return the new statistics of a place by a request; the old ones, `there`, matter only to a merge. MetaError.
 
     A column whose old statistics can not be merged with the new keeps them, and they are exact no longer.
     Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics.
@@ -184,7 +184,7 @@ def update_partitions(
 def _update(
     call: Call, name: TableName, known: Known, new: Sequence[ColumnStatistics], engine: str, *, merged: bool, by: StatisticsWriter
 ) -> bool:
-    """Write statistics of partitions of a table as it is known; tell whether they could be merged, if that is asked for."""
+    """Write statistics of partitions of a table as it was read; return whether they could be merged, if the request merges."""
     table = known.table
     names = partitions_named(call, table, [each.statsDesc.partName for each in new])
     if len(set(names)) < len(names):
@@ -224,7 +224,7 @@ def _update(
 def _stored(
     old: Mapping[str, statistics.Encoded], written: Mapping[str, Collection[str]], new: Mapping[str, WrittenColumns], *, merged: bool
 ) -> dict[str, statistics.Stored]:
-    """Return what is stored of partitions, by name: of those without `old` statistics only what is new."""
+    """Return the rows to store of partitions, by name: only the new ones of partitions without `old` statistics."""
     if merged:
         return {each: statistics.stored(of) for each, of in _together(old, written, new, merged=True).items()}
     return {each: statistics.stored({**old[each], **new[each].encoded}) if each in old else new[each].stored() for each in written}
@@ -259,7 +259,7 @@ def _effects(
 def _together(
     old: Mapping[Place, statistics.Encoded], written: Mapping[Place, Collection[str]], new: Mapping[Place, WrittenColumns], *, merged: bool
 ) -> dict[Place, statistics.Encoded]:
-    """Return the statistics that will be stored, by the place that they are of: what is there, and the columns that are written."""
+    """Return the statistics that will be stored, by place: the old ones, and the written columns."""
     if merged:
         new = encoded(
             {

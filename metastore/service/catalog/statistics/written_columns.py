@@ -17,7 +17,7 @@ from metastore.rules.statistics.statistics_kinds import in_kind, kind_for, kind_
 from metastore.store.catalog import statistics
 
 Group = TypeVar("Group", bound=Hashable)
-"""A place, or whatever else tells the columns of one place from those of others."""
+"""A place, or another key that separates the columns of one place from those of others."""
 
 
 class WrittenColumns:
@@ -44,7 +44,7 @@ class WrittenColumns:
         ]
 
     def stored(self) -> statistics.Stored:
-        """Return what is stored where nothing else is."""
+        """Return the written columns in stored form, for a place without other statistics."""
         if self._stored is None:
             self._stored = statistics.stored(self.encoded)
         return self._stored
@@ -53,7 +53,7 @@ class WrittenColumns:
 def checked(
     table: Table, new: Sequence[ColumnStatistics]
 ) -> tuple[list[tuple[int, ...]], dict[tuple[int, ...], Sequence[ColumnStatisticsObj]]]:
-    """Return a key for each place, and by these keys what is written: places with the same structs share it. MetaError."""
+    """Return a key for each place, and by these keys the written columns: places with the same structs share them. MetaError."""
     columns = table.sd.cols if table.sd is not None else []
     types = {column.name: column.type for column in (*columns, *(table.partitionKeys or ()))}
     fitting: dict[tuple[str, str], str | None] = {}
@@ -72,7 +72,7 @@ def with_columns(new: ColumnStatistics, columns: Sequence[ColumnStatisticsObj]) 
 
 
 def encoded(structs: Mapping[Group, Sequence[ColumnStatisticsObj]]) -> dict[Group, WrittenColumns]:
-    """Return what is written of the same structs, by the same keys. InvalidObject for statistics that say nothing, or too little."""
+    """Return the written columns of the same structs, by the same keys. InvalidObject for empty or incomplete statistics."""
     columns = [column for each in structs.values() for column in each]
     texts, now = statistics.encode(columns), int(time.time())
     if statistics.EMPTY in texts:
@@ -88,9 +88,9 @@ def encoded(structs: Mapping[Group, Sequence[ColumnStatisticsObj]]) -> dict[Grou
 def _normalized(
     table: Table, types: Mapping[str, str], fitting: dict[tuple[str, str], str | None], new: ColumnStatistics
 ) -> Sequence[ColumnStatisticsObj]:
-    """Return statistics with lower-case names and types, of the kinds that these call for; check that the table has the columns.
+    """Return statistics with lower-case names and types, of the kinds that the types need; check that the table has the columns.
 
-    `types` are those of the table's columns. `fitting` holds the kinds for names and types of columns that need no change; hundreds of
+    `types` are the types of the table's columns. `fitting` holds the kinds for names and types of columns that need no change; hundreds of
     partitions of one request have the same. InvalidObject, MetaError.
     """
     for column in new.statsObj or ():
@@ -122,9 +122,9 @@ def _is_of_kind(column: ColumnStatisticsObj, kind: str | None) -> bool:
 
 
 def _in_kind(column: ColumnStatisticsObj, kind: str | None) -> ColumnStatisticsObj:
-    """Return statistics in the kind that their column's type calls for: clients fail on another. InvalidObject if it does not hold them.
+    """Return statistics in the kind that their column's type needs: clients fail on another. InvalidObject if it does not fit.
 
-    Those that lack something are left as they are.
+    Incomplete ones are returned unchanged.
     """
     given = kind_of(column.statsData)
     if given is None or missing_field(column.statsData):
@@ -138,7 +138,7 @@ def _in_kind(column: ColumnStatisticsObj, kind: str | None) -> ColumnStatisticsO
 
 
 def columns_of(table: Table, new: Sequence[ColumnStatistics]) -> list[WrittenColumns]:
-    """Return what is written of each place. InvalidObject, MetaError."""
+    """Return the written columns of each place. InvalidObject, MetaError."""
     keys, structs = checked(table, new)
     made = encoded(structs)
     return [made[key] for key in keys]

@@ -50,7 +50,7 @@ def alter_table(
 ) -> None:
     """Replace a table's definition; with another name it is renamed, its directory and statistics with it.
 
-    InvalidOperation for a missing table, a taken name and what may not change; MetaError for a lost compare-and-swap, whose text
+    InvalidOperation for a missing table, a taken name and a change that is not allowed; MetaError for a lost compare-and-swap, whose text
     Iceberg clients recognise by its beginning, and for statistics of a transactional table that would be exact without a transaction.
     """
     environment = environment or {}
@@ -103,7 +103,7 @@ def _count(
     *,
     moves: bool,
 ) -> None:
-    """Set what the parameters of a changed table say of its statistics, and remove statistics of data that it has no longer. MetaError."""
+    """Set the statistics parameters of a changed table, and remove statistics of data that it no longer has. MetaError."""
     assert before.id is not None
     has_other_data = not moves and not after.partitionKeys and _lies_elsewhere(before, after) and not keeps_own_columns(after)
     if has_other_data and not quick_stats.are_given(environment):
@@ -138,7 +138,7 @@ def _gathers(call: Call, table: Table, environment: Mapping[str, str]) -> bool:
 
 
 def _check(call: Call, name: TableName, old: Table, new: Table, environment: Mapping[str, str]) -> TableName:
-    """Refuse what can not be altered; return the table's new name."""
+    """Refuse an alter that is not allowed; return the table's new name."""
     new_name = table_name(new.dbName, new.tableName, new.catName or name.catalog, call.config.default_catalog)
     if new_name.catalog != name.catalog:
         raise InvalidOperation(f"Tables cannot be moved between catalogs, old catalog {name.catalog}, new catalog {new_name.catalog}")
@@ -187,7 +187,7 @@ def _same_keys(old: Table, new: Table) -> bool:
 
 
 def _lock(call: Call, session: Session, name: TableName, new_name: TableName) -> int:
-    """Lock what changes, databases before tables; return the key of the table's new database."""
+    """Lock the rows that change, databases before tables; return the key of the table's new database."""
     keys = {where: databases.share(session, *where) for where in sorted({name[:2], new_name[:2]})}
     key = keys[new_name[:2]]
     if key is None:
@@ -214,7 +214,7 @@ def _compare(before: Table, new: Table, environment: Mapping[str, str]) -> None:
 
 
 def _merged(before: Table, new: Table, new_name: TableName, *, follows: bool) -> Table:
-    """Return what will be stored: the new definition with what an alter never changes.
+    """Return the table to store: the new definition with the fields that an alter never changes.
 
     With `follows`, bucket, sort and skew columns follow a rename; Hive 4's client renames them itself. InvalidOperation.
     """
@@ -238,9 +238,10 @@ def _merged(before: Table, new: Table, new_name: TableName, *, follows: bool) ->
 
 
 def _new_place(call: Call, session: Session, before: Table, after: Table, database: Database) -> tuple[str, str] | None:
-    """Set the location after a rename; return the move that it asks for, though no directory may be there.
+    """Set the location after a rename; return the move that it needs, though the directory may be missing.
 
-    The directory moves when the table's data is the server's to move and lies where the old name put it, with nothing of others in it.
+    The directory moves when the server may move the table's data, it is at the old name's default place, and no other object's location is
+    in it.
     """
     if before.sd is None or after.sd is None or not before.sd.location:
         return None
@@ -261,7 +262,7 @@ def _new_place(call: Call, session: Session, before: Table, after: Table, databa
 
 
 def place_of_new_name(call: Call, session: Session, before: Table, after: Table, database: Database) -> str | None:
-    """Return where a table's new name puts its directory if nothing of others lies in that; None where it stays."""
+    """Return the default place under a table's new name, unless another object's location is in the directory; None where it stays."""
     renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
     if not renamed or not moves_on_rename(before) or not same_place(before.sd.location, after.sd.location):
         return None
@@ -296,9 +297,10 @@ def _follow(call: Call, session: Session, before: Table, after: Table, *, cascad
 
 
 def _cascade(call: Call, session: Session, table: Table, known: Sequence[FieldSchema] | None) -> None:
-    """Give all partitions the table's columns; bucket, sort and skew columns follow, and what is known of columns that a partition loses.
+    """Give all partitions the table's columns; bucket, sort and skew columns follow, and statistics of columns that a partition loses are
+    removed.
 
-    Each is compared with the columns that it had, which need not be the table's: those that had the columns `known` lose none.
+    Each is compared with its old columns, which need not be the table's: partitions with the columns `known` lose none.
     InvalidOperation.
     """
     assert table.id is not None

@@ -46,7 +46,7 @@ def create_table(
     _check(call, table)
     columns = statistics_validity.wanted_columns(table.dictionary)
     gathers = _complete(call, table, environment)
-    brought, table.colStats = table.colStats, None  # they are no part of the event
+    brought, table.colStats = table.colStats, None  # they are not part of the event
     if brought is not None:
         write_statistics.check_brought(call, table, [brought])
     with change(call, CreateTable(client=call.info, table=table, environment=environment), ("table", *name)) as current:
@@ -88,7 +88,7 @@ def _claimed_name(call: Call, table: Table) -> TableName:
 
 
 def _complete(call: Call, table: Table, environment: Mapping[str, str]) -> bool:
-    """Give a table its times, its type of owner and the parameters to store; tell whether its basic statistics are to be gathered."""
+    """Give a table its times, its type of owner and the parameters to store; return whether its basic statistics are to be gathered."""
     table.createTime = int(time.time())
     table.ownerType = table.ownerType or PrincipalType.USER
     if table.creationMetadata is not None:
@@ -127,7 +127,7 @@ def dry_run(
 
 
 def _check(call: Call, table: Table) -> None:
-    """Refuse what can not be stored; give containers that were not sent their empty value."""
+    """Refuse invalid values; give containers that were not sent their empty value."""
     validate_table_name(table.tableName, call.takes_special_characters)
     if table.sd is None:
         if table.tableType not in VIEWS:

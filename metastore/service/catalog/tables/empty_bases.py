@@ -1,7 +1,7 @@
-"""Hide what transactions wrote behind a base without rows, where a request asks that no data is deleted: who reads it still may.
+"""Hide rows of transactions behind a base without rows, where a request asks that no data is deleted: open readers still see them.
 
-Hive 4 truncates transactional tables and drops their partitions so. The base counts once the transaction with its write id has committed,
-and the cleaner removes what it hides. Source: Hive's HMSHandler.truncateTableInternal and drop_partitions_req.
+Hive 4 truncates transactional tables and drops their partitions this way. The base counts once the transaction with its write id has
+committed, and the cleaner removes the hidden files. Source: Hive's HMSHandler.truncateTableInternal and drop_partitions_req.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def keeps_data(environment: Mapping[str, str]) -> bool:
 
 
 def note(call: Call, session: Session, name: TableName, partitions: Iterable[str | None], write_id: int) -> None:
-    """Note what the transaction with a write id truncates: a table (the partition None), or partitions of it. MetaError if it has ended.
+    """Note the truncation by the transaction with a write id: a table (the partition None), or partitions of it. MetaError if it has ended.
 
-    Hive's server notes nothing. It so forgets an aborted transaction whose base is still there, which then counts, and its initiator
-    does not look at what a base hides before something else is written.
+    Hive's server notes nothing. So it forgets an aborted transaction whose base still exists, which then counts, and its initiator does not
+    look at files that a base hides before something else is written.
     """
     key = TableKey(*name)
     transaction = write_ids.owner(session, key, write_id)
@@ -56,7 +56,7 @@ def note(call: Call, session: Session, name: TableName, partitions: Iterable[str
 
 
 def write(current: Change, locations: Sequence[str], write_id: int, why: str) -> None:
-    """Make the bases of a write id in those of the directories that are there, within the transaction; they go if it fails. MetaError."""
+    """Make the bases of a write id in the directories that exist, within the transaction; they are removed if it fails. MetaError."""
     if not locations:
         return
     warehouse = current.warehouse

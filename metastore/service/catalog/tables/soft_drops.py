@@ -1,7 +1,7 @@
-"""Leave the files of a dropped transactional table or partition to the cleaner: who reads them still may. This module deletes nothing
-itself.
+"""Leave the files of a dropped transactional table or partition to the cleaner: open readers may still use them. This module deletes
+nothing itself.
 
-Hive 4 drops so where readers take no locks: the request asks for no data to be deleted, and names the transaction that drops.
+Hive 4 drops this way where readers take no locks: the request asks for no data to be deleted, and names the transaction that drops.
 Source: Hive's AcidEventListener.
 """
 
@@ -42,7 +42,7 @@ def _number(environment: Mapping[str, str], key: str) -> int:
 def hand_over(
     call: Call, session: Session, name: TableName, places: Iterable[tuple[str | None, str]], environment: Mapping[str, str], *, purge: bool
 ) -> None:
-    """Queue the files of a table (with the partition None) or of partitions, by where they lie, for when nobody reads them. MetaError."""
+    """Queue the files of a table (with the partition None) or of partitions, by location, until nobody reads them. MetaError."""
     compactions.insert_many(
         session,
         [

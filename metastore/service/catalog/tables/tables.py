@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def find_table(call: Call, name: TableName) -> Table:
-    """Return a table without telling listeners. NoSuchObject."""
+    """Return a table without notifying listeners. NoSuchObject."""
     database = call.database
     found = database.read(lambda session: tables.find(session, *name))
     if found is None:
@@ -47,9 +47,9 @@ def find_table(call: Call, name: TableName) -> Table:
 def on_cached_table(call: Call, name: TableName, work: Callable[[Known], T]) -> T:
     """Run `work` on a table as this process read it last, without reading it again; where that fails, on the table as it is.
 
-    `work` fails when the row that it locks says something else by now. What fails while it holds the row, and that says the same as before
-    (`is_current`), fails at once. Listeners are shown nothing that may be old: where there are any
-    but the notification log, which is notified inside the transaction, the table is read. NoSuchObject, and what `work` raises.
+    `work` fails when the row that it locks has changed meanwhile. A failure while it holds an unchanged row (`is_current`) is final.
+    Listeners never get a table that may be old: where there are any but the notification log, which is notified inside the transaction, the
+    table is read. NoSuchObject, and the errors of `work`.
     """
     database, listeners = call.database, call.listeners
     known = tables.cached(database, *name) if listeners.only_log and not listeners.pre and not listeners.post else None
@@ -78,9 +78,9 @@ def get_table(call: Call, name: TableName) -> Table:
 
 
 def get_table_objects_by_name(call: Call, catalog: str, database: str | None, names: Sequence[str] | None) -> list[Table]:
-    """Return those of the named tables that are there; none without names, in a missing database too, as Java does.
+    """Return the named tables that exist; none without names, in a missing database too, as Java does.
 
-    PyIceberg lists a namespace by `get_all_tables` and this: it is told where there is none. UnknownDatabase; InvalidOperation for a null
+    PyIceberg lists a namespace by `get_all_tables` and this: a missing one raises. UnknownDatabase; InvalidOperation for a null
     or empty argument.
     """
     if not database:
@@ -208,7 +208,7 @@ def drop_table(
 
 
 def drop_table_and(call: Call, name: TableName, work: Callable[[Session], object], *, delete_data: bool) -> None:
-    """Remove a table, and do some work in the same transaction once it is locked. NoSuchObject, MetaError, and what `work` raises."""
+    """Remove a table, and run `work` in the same transaction once it is locked. NoSuchObject, MetaError, and the errors of `work`."""
     _drop(call, name, find_table(call, name), {}, delete_data=delete_data, work=work)
 
 
@@ -286,7 +286,7 @@ def _data(call: Call, session: Session, name: TableName, table: Table) -> list[s
 
 
 def _remove(call: Call, session: Session, name: TableName, table: Table, environment: Mapping[str, str], *, delete_data: bool) -> None:
-    """Remove the rows of a locked table; what transactions keep of it goes along, and perhaps its files later (see `soft_drops`)."""
+    """Remove the rows of a locked table with its transactional records; its files may follow later (see `soft_drops`)."""
     assert table.id is not None
     tables.delete(session, table.id, partitioned=bool(table.partitionKeys))
     if not is_transactional(table):
@@ -305,11 +305,11 @@ def truncate_table(
 ) -> None:
     """Delete the data of a table or of named partitions; statistics of columns go with it.
 
-    Directories are kept, and what other objects have in them. Where the request asks that no data is deleted, a base of its write id
-    without rows hides that of a transactional table (see `empty_bases`).
+    Directories are kept, with other objects' data in them. Where the request asks that no data is deleted, an empty base of its write id
+    hides the data of a transactional table (see `empty_bases`).
 
-    NoSuchObject for a missing table; MetaError for a missing partition, and for a directory that another object has too, that is a root
-    or that can not be reached: then nothing is changed.
+    NoSuchObject for a missing table; MetaError for a missing partition, and for a directory that another object shares, that is a root or
+    that can not be reached: then nothing is changed.
     """
     table = find_table(call, name)
     environment = environment or {}
@@ -344,7 +344,7 @@ def truncate_table(
 
 
 def _truncate_whole(call: Call, session: Session, name: TableName, table: Table, write_id: int | None) -> dict[str, list[str]]:
-    """Note that a locked table without partitions has no rows; return the directories to empty, with what stays there."""
+    """Note that a locked table without partitions has no rows; return the directories to empty, with the locations to keep there."""
     assert table.id is not None
     has_data = table.sd is not None and table.tableType not in VIEWS
     chosen = deletion.to_empty(call, session, name, table, [(None, table.sd.location)] if has_data else [])
@@ -389,7 +389,7 @@ def _truncated(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def update_creation_metadata(call: Call, name: TableName, metadata: CreationMetadata) -> None:
-    """Change what a materialized view was made from, and note that it was made now. NoSuchObject, MetaError.
+    """Change the sources of a materialized view, and note that it was made now. NoSuchObject, MetaError.
 
     Hive compares that time with the window in which a view may lag behind (`rewriting.time.window`).
     """
