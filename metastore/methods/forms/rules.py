@@ -1,4 +1,4 @@
-"""The forms in which entries declare a method's wants, by paths of arguments (`req.dbName`). It never calls services that change data."""
+"""The forms in which an entry declares a method's wants, by paths to arguments (`req.dbName`). Never calls a service that changes data."""
 
 from __future__ import annotations
 

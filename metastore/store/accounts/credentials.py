@@ -48,7 +48,7 @@ def _credentials(rows: Sequence[Row]) -> list[Credential]:
 
 
 def of_user(session: Session, user: str) -> list[Credential]:
-    """Return a user's passwords and keys, those that have expired too."""
+    """Return a user's passwords and keys, expired ones too."""
     return _credentials(session.rows(OF_USER, name=user))
 
 
@@ -77,7 +77,7 @@ def insert(session: Session, new: Credential) -> None:
 
 
 def delete(session: Session, credential_id: int) -> bool:
-    """Remove a password or key; tell whether it was there."""
+    """Remove a password or key; return whether it existed."""
     return session.execute(DELETE, key=credential_id) > 0
 
 

@@ -1,4 +1,4 @@
-"""Rows of delegation tokens, and of what other servers keep here of their own. One function per statement; it never checks a password.
+"""Rows of delegation tokens, and of other servers' own tokens and keys. One function per statement; it never checks a password.
 
 A token is found by the SHA-256 of its identifier. Passwords and keys are as readable as the database is.
 """
@@ -119,7 +119,7 @@ def delete_many(session: Session, keys: list[str]) -> None:
 
 
 def add_foreign(session: Session, identifier: str, token: str) -> bool:
-    """Keep a token of another server; tell whether it was not there."""
+    """Store a token of another server; return whether it is new."""
     key = key_of(identifier.encode())
     if session.exists(FIND_FOREIGN, key=key):
         return False
@@ -134,7 +134,7 @@ def find_foreign(session: Session, identifier: str) -> str | None:
 
 
 def delete_foreign(session: Session, identifier: str) -> bool:
-    """Remove a token of another server; tell whether it was there."""
+    """Remove a token of another server; return whether it existed."""
     return session.execute(DELETE_FOREIGN, key=key_of(identifier.encode())) > 0
 
 
@@ -149,12 +149,12 @@ def add_key(session: Session, text: str) -> int:
 
 
 def update_key(session: Session, number: int, text: str) -> bool:
-    """Change a master key of another server; tell whether it was there."""
+    """Change a master key of another server; return whether it existed."""
     return session.execute(UPDATE_KEY, number=number, text=text) > 0
 
 
 def delete_key(session: Session, number: int) -> bool:
-    """Remove a master key of another server; tell whether it was there."""
+    """Remove a master key of another server; return whether it existed."""
     return session.execute(DELETE_KEY, number=number) > 0
 
 

@@ -98,7 +98,7 @@ def create_startup_roles(session: Session, admins: Sequence[str], now: int) -> N
 
 
 def lock(session: Session, name: str) -> bool:
-    """Lock a role's row until the transaction ends; tell whether it is there."""
+    """Lock a role's row until the transaction ends; return whether it exists."""
     return session.exists(LOCK, name_key=name)
 
 
@@ -164,7 +164,7 @@ def grant(session: Session, new: RolePrincipalGrant) -> None:
 
 
 def revoke(session: Session, name: str, principal: str, kind: int, *, option_only: bool) -> bool:
-    """Take a role from a principal, or only the option to grant it on; tell whether there was something to take."""
+    """Take a role from a principal, or only the option to grant it on; return whether it had that."""
     authorization_changes.note(session)
     clause = REVOKE_OPTION if option_only else REVOKE
     return session.execute(clause, name_key=name, principal_key=principal, type_key=kind) > 0

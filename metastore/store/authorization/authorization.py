@@ -1,4 +1,4 @@
-"""Read what authorization decides by: whose objects are, and what was granted on them. Never decides, never changes a row."""
+"""Read the facts for authorization: owners of objects, and grants on them. Never decides, never changes a row."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def owner(name: str | None, kind: int | None) -> Owner | None:
 
 
 class OwnedTable(NamedTuple):
-    """A table: its key, its owner and where it lies."""
+    """A table: its key, its owner and its location."""
 
     key: int
     owner: Owner | None
@@ -146,7 +146,7 @@ def names_among(session: Session, catalog: str, database: str, keys: Container[i
 
 
 def function_owner(session: Session, catalog: str, database: str, name: str) -> tuple[bool, Owner | None]:
-    """Tell whether a function is there, and whose it is."""
+    """Return whether a function exists, and its owner."""
     row = session.row(ONE_FUNCTION, catalog_key=catalog, database_key=database, name_key=name)
     return row is not None, None if row is None else owner(row[0], row[1])
 
@@ -198,7 +198,7 @@ def users_of_range(session: Session, low: int, high: int) -> dict[int, str | Non
 
 
 def user_of_lock(session: Session, key: int) -> tuple[bool, str | None]:
-    """Tell whether a lock is there, and whose it is."""
+    """Return whether a lock exists, and its owner."""
     row = session.row(USER_OF_LOCK, key=key)
     return row is not None, None if row is None else row[0]
 
@@ -209,14 +209,14 @@ def compacted(session: Session, keys: Sequence[int]) -> list[tuple[int, str, str
 
 
 def around(session: Session, wanted: Collection[str]) -> list[places.PlaceRow]:
-    """Return the tables, partitions and databases that lie at or in places, and the tables that these lie in. Some may lie beside them."""
+    """Return the tables, partitions and databases at or in places, and the tables that contain these. Some may be beside them."""
     texts = [each[:LENGTH] for each in wanted]
     holding = {holder[:LENGTH] for each in wanted for holder in above(each)}
     return places.found(session, min(texts), max(text + END for text in texts), sorted(holding))
 
 
 def databases_holding(session: Session, place: str) -> list[tuple[str, str, str | None, str | None]]:
-    """Return (catalog, database, location, managed location) of the databases in whose directories a place lies."""
+    """Return (catalog, database, location, managed location) of the databases whose directories contain a place."""
     return [
         (row[0], row[1], row[2], row[3])
         for row in session.rows(DATABASES_HOLDING, places=sorted({each[:LENGTH] for each in (place, *above(place))}))

@@ -49,6 +49,6 @@ def insert(session: Session, new: LocationGrant) -> None:
 
 
 def delete(session: Session, old: LocationGrant) -> bool:
-    """Remove one; tell whether it was there."""
+    """Remove a grant of a location; return whether it existed."""
     authorization_changes.note(session)
     return session.execute(DELETE, name_key=old.principal, type_key=old.type, location_key=old.location) > 0

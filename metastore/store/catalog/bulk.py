@@ -39,7 +39,7 @@ STATEMENTS: dict[str, tuple[sa.Delete, ...]] = {
 
 
 def delete_contents(session: Session, database_id: int, kinds: Iterable[str]) -> None:
-    """Remove what a database holds, of these kinds, with all that hangs on it."""
+    """Remove a database's objects of these kinds, with all rows that depend on them."""
     for kind in kinds:
         for statement in STATEMENTS[kind]:
             session.enqueue(statement, key=database_id)

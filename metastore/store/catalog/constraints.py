@@ -1,6 +1,6 @@
 """Rows of constraints: one for each constraint, its columns as JSON. Tables are referred to by key, so a rename shows at once.
 
-What a column or a key must be is not checked here.
+Rules for columns and keys are not checked here.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def insert(session: Session, table_id: int, new: Iterable[tuple[Constraint, int 
 
 
 def delete(session: Session, table_id: int, name: str) -> bool:
-    """Remove a constraint; tell whether it was there."""
+    """Remove a constraint; return whether it existed."""
     return session.execute(DELETE, key=table_id, name_key=name) > 0
 
 

@@ -1,8 +1,8 @@
-"""Let the rows that transactions, locks and compactions keep of a table or partition follow its new name, or go with it.
+"""Rename or remove the rows that transactions, locks and compactions keep of a table or partition, with it.
 
-One function per change, with a fixed number of statements. Counters come first and what transactions write second, in the order in which
-commits take them; what is copied from counters comes after, so that nothing that is under way keeps an old name.
-Source: Hive's OnRenameFunction and CleanupRecordsFunction.
+One function per change, with a fixed number of statements. Counters are first and components second, in the order in which commits take
+them; copies of counters follow, so that nothing that is under way keeps an old name. Source: Hive's OnRenameFunction and
+CleanupRecordsFunction.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ RENAME_PARTITION = [
     for table in (*PARTITIONED, lock_components)
 ]
 _HAS_FILES = compactions.c.properties.like(constant("%8:location%"))
-"""An entry by which files of something that was dropped are deleted: it outlives what it is named for."""
+"""The type of an entry by which files of a dropped object are deleted: it outlives the object."""
 
 
 def _deletable(table: sa.Table) -> list[sa.ColumnElement[bool]]:
@@ -79,10 +79,10 @@ DELETE_PARTITIONS = [
 
 
 def invalidate(session: Session, catalog: str, database: str, table: str | None = None) -> None:
-    """Let nobody rely any more on what was cached of a table or database, here and in other processes.
+    """Invalidate the cached rows of a table or database, here and in other processes.
 
-    Whoever renames or drops a table, or gives transactions other write ids in it, comes through here. The queue of the database's locks is
-    changed right before the commit: all locks there wait from then on.
+    Every statement that renames or drops a table, or gives transactions other write ids in it, calls this. The queue of the database's
+    locks is changed right before the commit: all locks there wait from then on.
     """
     if table is not None:
         session.caches.tables.discard((catalog, database, table))
@@ -101,7 +101,7 @@ def rename_table(session: Session, old: TableKey, new: TableKey) -> None:
 
 
 def delete_write_ids(session: Session, table: TableKey, transactions: Sequence[int] | None = None) -> None:
-    """Remove the write ids of a table, or those of some transactions in it, which ascend, since they are given others."""
+    """Remove the write ids of a table, or of some transactions in it, which ascend, since they get others."""
     write_ids_rows.delete(session, table, transactions)
     invalidate(session, *table)
 

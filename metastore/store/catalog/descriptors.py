@@ -1,6 +1,6 @@
 """Column lists and storage formats: stored once per table under a hash of their content, decoded once per process.
 
-A descriptor never changes, so what was decoded is kept in the caches, and shared by all structs that are returned: its lists and dicts can
+A descriptor never changes, so its decoded form is kept in the caches, and shared by all structs that are returned: its lists and dicts can
 not be changed in place, and its structs must not.
 """
 
@@ -29,7 +29,7 @@ BODIES = sa.select(descriptors.c.hash, descriptors.c.body).where(
 Columns = list[FieldSchema]
 PARTS = tuple(field[1] for field in StorageDescriptor.thrift_spec.values() if field[1] != "location")
 parts: Callable[[StorageDescriptor], tuple[Any, ...]] = attrgetter(*PARTS)
-"""Returns what partitions in turn have in common: all of a storage descriptor but its location."""
+"""A function that returns the part that consecutive partitions share: a storage descriptor without its location."""
 
 
 def encode_columns(columns: Iterable[FieldSchema]) -> str:

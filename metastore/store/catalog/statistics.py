@@ -31,7 +31,7 @@ DELETE_TABLE = sa.delete(table_statistics).where(OF_TABLE)
 _OF_PARTITION = sa.select(PARTITION_STATISTIC.columns).where(
     PARTITION_STATISTIC.partition_id == partitions.c.id, PARTITION_STATISTIC.engine == sa.bindparam("engine_key")
 )
-"""Not joined: PostgreSQL would read the statistics of all tables where they are not many times those of the partitions."""
+"""Not joined: PostgreSQL would read the statistics of all tables unless these are many times as many as the partitions'."""
 _OTHERS = _OF_PARTITION.where(PARTITION_STATISTIC.named.is_distinct_from(sa.bindparam("named", type_=sa.BigInteger())))
 _OF_PARTITIONS, _OTHERS_OF_PARTITIONS = (
     sa.select(partitions.c.name, columns.label("columns")).where(partitions.c.table_id == sa.bindparam("key"))
@@ -51,7 +51,7 @@ TABLE_COLUMNS = ("table_id", "engine", "columns")
 PARTITION_COLUMNS = ("partition_id", "engine", "columns", "table_id", "named")
 
 EMPTY = "AA=="
-"""A ColumnStatisticsData of which no member is set, as it stands in the JSON."""
+"""A ColumnStatisticsData without a member, as in the JSON."""
 
 _KINDS = {b2a_base64(head, newline=False).decode(): field for head, field in beginnings(ColumnStatisticsData).items()}
 """The field of ColumnStatisticsData that is set, by how it begins in the JSON."""
@@ -62,7 +62,7 @@ Encoded = dict[str, list[Any]]
 """Statistics by column, as in the JSON."""
 
 Stored = tuple[str, int]
-"""Statistics as they are stored for a partition, and what stands for the names of their columns."""
+"""Statistics as they are stored for a partition, and the stand-in for the names of their columns."""
 
 ColumnsOf = Callable[[int], Sequence[str] | None]
 """From a row's key to the columns that go, None for all."""
@@ -88,7 +88,7 @@ class Partition(NamedTuple):
 
 
 def encode(columns: Sequence[ColumnStatisticsObj]) -> list[str]:
-    """Return the ColumnStatisticsData of each column as it stands in the JSON. Partitions of one request may share them."""
+    """Return the ColumnStatisticsData of each column as in the JSON. Partitions of one request may share them."""
     distinct = {id(column.statsData): column.statsData for column in columns}
     texts = dict(zip(distinct, [b2a_base64(raw, newline=False).decode() for raw in each_to_bytes(distinct.values())], strict=True))
     return [texts[id(column.statsData)] for column in columns]
@@ -126,12 +126,12 @@ def _dump(columns: Encoded) -> str:
 
 @lru_cache(maxsize=16)
 def _named(names: tuple[str, ...]) -> int:
-    """Return what stands for the names of columns: hundreds of partitions of one request have the same."""
+    """Return the stand-in for the names of columns: hundreds of partitions of one request have the same."""
     return hash_of(orjson.dumps(sorted(names)).decode())
 
 
 def stored(columns: Encoded) -> Stored:
-    """Return what is stored of the columns of a partition."""
+    """Return the stored statistics of the columns of a partition."""
     return _dump(columns), _named(tuple(columns))
 
 
@@ -231,7 +231,7 @@ def _rewrite(session: Session, rows: Iterable[Row], columns_of: ColumnsOf, engin
 
 
 def _without(rows: Iterable[Row], columns_of: ColumnsOf, engine: str | None) -> tuple[dict[int, set[str]], list[Any]]:
-    """Return which columns go by key, and (key, engine, columns, ...) of the rows with the columns that stay."""
+    """Return the columns to remove by key, and (key, engine, columns, ...) of the rows with the columns that stay."""
     gone: dict[int, set[str]] = {}
     kept = []
     for key, row_engine, text, *rest in rows:

@@ -109,17 +109,17 @@ class Aborted(NamedTuple):
 
 
 def written_since(session: Session, since: int) -> set[CompactedObject]:
-    """Return what was written to by transactions that committed since then, in milliseconds."""
+    """Return the objects that transactions committed since then, in milliseconds, wrote to."""
     return {CompactedObject(*row) for row in session.rows(WRITTEN_SINCE, since=since)}
 
 
 def compacted_since(session: Session, since: int, states: Sequence[str]) -> set[CompactedObject]:
-    """Return what has an entry that came into one of the states since then."""
+    """Return the objects with an entry that entered one of the states since then."""
     return {CompactedObject(*row) for row in session.rows(ENDED_SINCE, since=since, states=list(states))}
 
 
 def last_tried(session: Session, ended: Sequence[str], tried: Sequence[str]) -> set[CompactedObject]:
-    """Return what has an entry in one of the states `tried` as the last of those in the states `ended`."""
+    """Return the objects whose last entry in the states `ended` is in one of the states `tried`."""
     return {CompactedObject(*row) for row in session.rows(TRIED, ended=list(ended), tried=list(tried))}
 
 
@@ -140,7 +140,7 @@ def unsettled(session: Session, where: CompactedObject, high: int, states: Seque
 
 
 def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, tuple[str, int | None]]:
-    """Return (state, commit id where it is known) of those of the transactions that are there."""
+    """Return (state, commit id where it is known) of the transactions that exist."""
     return {int(key): (str(state), commit) for key, state, commit in session.rows(STATES, keys=list(keys))} if keys else {}
 
 
@@ -154,7 +154,7 @@ def delete(session: Session, where: CompactedObject, high: int, kept: Sequence[i
 
 
 def delete_transactions(session: Session, where: CompactedObject, keys: Sequence[int], kept: Sequence[int]) -> None:
-    """Remove what transactions wrote to exactly one object, but that with the write ids `kept`."""
+    """Remove the components of transactions on exactly one object, except those with the write ids `kept`."""
     session.execute(DELETE_TRANSACTIONS, **named_object(where), keys=list(keys), kept=[-1, *kept])
 
 
@@ -170,7 +170,7 @@ def metric_version(session: Session, key: tuple[str, str, str, str]) -> int | No
 
 
 def update_metric(session: Session, key: tuple[str, str, str, str], version: int, value: int, threshold: int | None) -> bool:
-    """Change a metric if it still has the version; tell whether it had."""
+    """Change a metric if it still has the version; return whether it had."""
     return session.execute(UPDATE_METRIC, **_metric(key), old_version=version, new_value=value, new_threshold=threshold) > 0
 
 
@@ -183,7 +183,7 @@ def insert_metric(session: Session, key: tuple[str, str, str, str], value: int, 
 
 
 def delete_metric(session: Session, key: tuple[str, str, str, str]) -> bool:
-    """Remove a metric; tell whether it was there."""
+    """Remove a metric; return whether it existed."""
     return session.execute(DELETE_METRIC, **_metric(key)) > 0
 
 

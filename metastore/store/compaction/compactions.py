@@ -1,4 +1,6 @@
-"""Rows of the compaction queue and its history, which are one table. One function per statement; what a state means is not known here."""
+"""Rows of the compaction queue and its history, which are one table. One function per statement; the meaning of states is in
+`rules.compactions`.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,7 @@ OWNED: tuple[tuple[sa.Table, sa.Join, sa.ColumnElement[int]], ...] = (
         WRITE_ID_RANGE.first_write_id + (TRANSACTION.id - WRITE_ID_RANGE.first_transaction),
     ),
 )
-"""Where write ids are, singly or as ranges: each table, its rows with those of the transactions, and the write id of such a pair."""
+"""The tables of write ids, single or in ranges: each with the join to transactions, and the write id of such a pair."""
 
 _LOWEST_OPEN = sa.union_all(
     *(
@@ -166,7 +168,7 @@ BY_TIME = (
     sa.case((sa.and_(_ENDED > _STARTED, _ENDED > _COMMITTED), _ENDED), (_STARTED > _COMMITTED, _STARTED), else_=_COMMITTED).desc(),
     COMPACTION.enqueued_ms,
 )
-"""Hive's own order: what changed last comes first, what waits comes last, the oldest of that before."""
+"""Hive's own order: the last change first, waiting entries last, the oldest of these first."""
 
 
 class CompactedObject(NamedTuple):
@@ -293,7 +295,7 @@ def lock(session: Session, key: int) -> QueueEntry | None:
 
 
 def find(session: Session, keys: Sequence[int]) -> list[QueueEntry]:
-    """Return those of the entries that are there."""
+    """Return the entries that exist."""
     return [QueueEntry(*row) for row in session.rows(NAMED, keys=list(keys))]
 
 
@@ -309,7 +311,7 @@ def _update(names: frozenset[str]) -> Any:
 
 
 def update(session: Session, keys: Sequence[int], states: Sequence[str], **values: Any) -> int:
-    """Change those of the entries that are still in one of the states; return how many."""
+    """Change the entries that are still in one of the states; return how many."""
     return session.execute(
         _update(frozenset(values)), keys=list(keys), states=list(states), **{f"new_{name}": value for name, value in values.items()}
     )
@@ -322,7 +324,7 @@ def of_transaction(session: Session, transaction: int) -> QueueEntry | None:
 
 
 def clock(session: Session, transaction: int | None) -> Clock:
-    """Return the last transaction id and what has become of a transaction, both at the same moment."""
+    """Return the last transaction id and the state of a transaction, both at the same moment."""
     last, state, commit_id = session.rows(CLOCK, key=transaction or 0)[0]
     return Clock(last or 0, state, commit_id)
 
@@ -381,7 +383,8 @@ def delete_of_object(session: Session, where: CompactedObject, kind: str, states
 def history(session: Session, states: Sequence[str], since: int) -> Sequence[Row]:
     """Return (id, catalog, database, table, partition, state, type, start) of entries in these states, by object and the last first.
 
-    Those of tables of which an entry ended at or after `since`. The start of one that was never started is when it was queued.
+    Only tables with an entry that ended at or after `since` count. The start of an entry that was never started is the time when it was
+    queued.
     """
     return session.rows(HISTORY, states=list(states), since=since)
 

@@ -1,6 +1,6 @@
-"""Count changes of what authorization goes by: whoever remembers some of it sees by one number whether it may be outdated.
+"""Count changes of the facts for authorization: a cache of them sees by one number whether it may be outdated.
 
-Never says what changed.
+It does not note the changes themselves.
 """
 
 from __future__ import annotations

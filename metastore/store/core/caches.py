@@ -4,15 +4,15 @@ region           by                 holds                                       
 columns          hash of content    decoded lists of columns                     always: content does not change
 storage_formats  hash of content    decoded storage formats                      always
 tables           names              rows of tables whose partitions changed      the row, which is locked before it counts, is the same
-lock_queues      name               where no lock was to be waited for           `changes` of the queue's row are the same
+lock_queues      name               queues without a lock to wait for            `changes` of the queue's row are the same
 
-What may be outdated is checked against the database by whoever uses it, so other processes need not tell. A statement that renames, drops
-or reallocates goes through `dependents.invalidate`. Nothing that a region returns can be changed in place: rows are tuples, lists and dicts
-are those of `frozen`.
+The user of an entry that may be outdated checks it against the database, so other processes need not notify. A statement that renames,
+drops or reallocates goes through `dependents.invalidate`. Nothing that a region returns can be changed in place: rows are tuples, lists and
+dicts come from `frozen`.
 
-Other memories are no regions, and `dependents.invalidate` need not know of them: what users may do (`service.authorization.grants`, by a
+Other memories are not regions, and `dependents.invalidate` does not reach them: users' privileges (`service.authorization.grants`, by a
 count of changes), which passwords fitted their hashes (`service.users`), numbers of objects (`service.observations`), answers of another
-server (`service.authorization.asking`), and hints (`service.hints`). Decision record 25 says more of each.
+server (`service.authorization.asking`), and hints (`service.hints`). Decision record 25 describes each.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ class QuietQueue:
         self._quiet: frozenset[Hashable] = frozenset()
 
     def is_quiet(self, wanted: Hashable) -> bool:
-        """Return whether there was nothing to wait for among what is wanted."""
+        """Return whether none of the wanted components had to wait."""
         return wanted in self._quiet
 
     def note(self, wanted: Hashable, *, quiet: bool) -> None:
-        """Note whether there is nothing to wait for among what is wanted."""
+        """Note whether none of the wanted components has to wait."""
         if not quiet:
             self._quiet -= {wanted}
         elif len(self._quiet) < self.LIMIT:

@@ -81,9 +81,9 @@ def _among_mysql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
 
 
 class AmongKeys(_Condition):
-    """`(columns) IN (lists of one length, the values of one column each)`; but for PostgreSQL each column for itself, which may find more.
+    """`(columns) IN (lists of one length, the values of one column each)`; but for PostgreSQL each column by itself, which may find more.
 
-    PostgreSQL would go by the first column alone as long as it does not know how many rows there are.
+    PostgreSQL would use the first column alone as long as it does not know the number of rows.
     """
 
     def __init__(self, **columns: sa.ColumnElement[Any]) -> None:
@@ -113,7 +113,7 @@ def constant(value: int | str) -> sa.ColumnElement[Any]:
 
 
 def bare(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """Return a column as an expression that no index begins with: rows are to be found by what else is asked.
+    """Return a column as an expression that no index begins with: rows are to be found by the other conditions.
 
     PostgreSQL may take all rows with a value of it to be fewer than those that are asked for by their ids.
     """
@@ -130,7 +130,7 @@ def unsynced(clause: sa.Update | sa.Delete) -> PerDatabase:
 
 
 def looked_up(rows: sa.Select[Any], column: sa.Column[Any], name: str) -> PerDatabase:
-    """Return a query of those of the rows whose column is in the list bound as `name`, which `ascending` made.
+    """Return a query of the rows whose column is in the list bound as `name`, which `ascending` made.
 
     PostgreSQL looks up one after the other. While it believes that there are few rows it would read all of them, and compare each with the
     whole list: a thousand of ten thousand took it 84 ms instead of 2.

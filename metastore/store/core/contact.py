@@ -1,4 +1,4 @@
-"""Whether a process reaches its database, and whether that takes changes: a line of the log when that ends, and one when it is so again.
+"""Note whether a process reaches its database, and whether that takes changes: the log gets a line when this ends, and when it returns.
 
 It never connects itself.
 """

@@ -89,6 +89,6 @@ def set_last(session: Session, name: str, number: int) -> None:
 
 
 def raise_to(session: Session, name: str, least: int) -> bool:
-    """Let the next number be above `least`; tell whether it was lower."""
+    """Let the next number be above `least`; return whether it was lower."""
     session.insert_missing(counters, [{"name": name, "value": 0}])
     return session.execute(RAISE, key=name, least=least) > 0

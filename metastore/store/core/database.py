@@ -80,21 +80,21 @@ class Session:
         self._before_commit.setdefault(work, set()).add(item)
 
     def end(self) -> None:
-        """Do what is to be done before the commit."""
+        """Run the statements that are due before the commit."""
         for work, items in self._before_commit.items():
             work(self, items)
 
     @property
     def notes_changes(self) -> bool:
-        """Whether fast paths go by numbers of changes, which have to be kept then (see `Driver`)."""
+        """Whether fast paths use numbers of changes, which have to be kept then (see `Driver`)."""
         return self.database.driver.notes_changes
 
     def lowest(self, prefix: str) -> str:
-        """Return what no text is below that begins with a prefix."""
+        """Return the lower bound of all texts that begin with a prefix."""
         return self.database.driver.lowest(prefix)
 
     def observe(self, text: str) -> None:
-        """Count a statement whose text a driver made, and tell whoever wants to know."""
+        """Count a statement whose text a driver made, and pass it to the observers."""
         self.database.statements[kind_of(text)] += 1
         self._work.statements += 1
         if self.database.observer is not None:
@@ -161,7 +161,7 @@ class Session:
         return self.row(clause, **params) is not None
 
     def column(self, clause: ClauseElement, **params: Any) -> list[Any]:
-        """Return what each row of a query begins with."""
+        """Return the first value of each row of a query."""
         return [row[0] for row in self.rows(clause, **params)]
 
     def execute(self, clause: ClauseElement, **params: Any) -> int:
@@ -173,7 +173,7 @@ class Session:
     def enqueue(self, clause: ClauseElement, **params: Any) -> Answer:
         """Run a statement together with the next one, or when its answer is asked for: PostgreSQL and MariaDB get them in one packet.
 
-        Its errors are raised by what lets it run. Not for one that holds rows on which something outside the database depends.
+        Its errors are raised by the call that lets it run. Not for one that holds rows on which something outside the database depends.
         """
         self.has_pending = True
         text, values = self._statement(clause, params)
@@ -277,7 +277,7 @@ class Database:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Raise what the driver raises, or SQLAlchemy for it, as a MetaError that names the database."""
+        """Raise the errors of the driver, or of SQLAlchemy for it, as a MetaError that names the database."""
         try:
             yield
         except (self.driver.error, sa.exc.DBAPIError) as error:
@@ -295,18 +295,18 @@ class Database:
         self.pool.close()
 
     def read(self, work: Callable[[Session], T]) -> T:
-        """Run queries, each seeing what is committed when it starts; for one query this is all that is needed."""
+        """Run queries, each of which sees all that is committed when it starts; for one query this is enough."""
         return self._attempt(work, ())
 
     def snapshot(self, work: Callable[[Session], T]) -> T:
-        """Run queries that all see what was committed before the first. `work` may run more than once."""
+        """Run queries that all see the state before the first. `work` may run more than once."""
         return self._attempt(work, self.driver.begin_snapshot)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Yield a session whose queries all see what was committed before the first, for as long as the caller likes; none is begun again.
+        """Yield a session whose queries all see the state before the first, for as long as the caller likes; no query is retried.
 
-        For one who reads very much, a page at a time. The database keeps what is overwritten meanwhile. MetaError for what it refuses.
+        It serves long reads, a page at a time. The database keeps overwritten rows meanwhile. MetaError for a refusal of the database.
         """
         with self.explained():
             connection = self.pool.take()
@@ -436,12 +436,12 @@ class Database:
             raise
 
     def _broke(self, connection: Any) -> None:
-        """Rely neither on the other connections nor on what was seen: the database may be a standby now that lacks its last changes."""
+        """Discard the other connections and the caches: the database may be a standby now that lacks its last changes."""
         self.pool.distrust(connection)
         self.caches.discard_changed()
 
     def _judge(self, connection: Any, error: Exception) -> None:
-        """Raise what a driver's error means to the store, if it means anything to it."""
+        """Raise the store's error for a driver's error, if it has one."""
         if isinstance(error, BrokenAtCommit):
             self._broke(connection)
         elif not isinstance(error, (UniqueViolation, ReferenceViolation, Retry)):

@@ -1,4 +1,6 @@
-"""Rows of leases: who runs a periodic job for all servers that share the database. One function per statement; never runs a job."""
+"""Rows of leases: each names the process that runs a periodic job for all servers that share the database. One function per statement;
+never runs a job.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,10 @@ def add(session: Session, name: str) -> None:
 
 
 def take(session: Session, name: str, who: str, now: int, until: int) -> bool:
-    """Take or extend a lease that is `who`'s or has expired; tell whether it is `who`'s now."""
+    """Take or extend a lease that is `who`'s or has expired; return whether it is `who`'s now."""
     return session.execute(TAKE, key=name, who=who, now=now, until=until) > 0
 
 
 def give_back(session: Session, names: Sequence[str], who: str) -> None:
-    """Let those of the leases expire that are `who`'s."""
+    """Let the leases expire that are `who`'s."""
     session.execute(GIVE_BACK, names=list(names), who=who)

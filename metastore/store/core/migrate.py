@@ -42,7 +42,7 @@ def current(database: Database) -> str | None:
 
 
 def upgrade(database: Database, progress: Callable[[str], None] = lambda _: None) -> bool:
-    """Bring the schema to the newest revision; return whether anything was done. `progress` is told each revision that was reached.
+    """Bring the schema to the newest revision; return whether anything was done. `progress` is called with each revision that was reached.
 
     Raises VersionMismatch when a newer server has made the schema, MetaError when the database refuses.
     """

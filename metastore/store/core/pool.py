@@ -1,4 +1,4 @@
-"""Lend connections: the one that came back last goes out first, so few stay warm. This module never looks at what is done with them."""
+"""Lend connections: the last returned one is lent first, so few stay warm. This module never looks at their use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Waiter:
 
 
 class Pool:
-    """At most `size` connections, opened when there is none to lend. Safe for threads; who waits longest is served first.
+    """At most `size` connections, opened when there is none to lend. Safe for threads; the longest waiting one is served first.
 
     Taking and giving back are one step of a list each, which threads can not interrupt, as long as nobody waits.
     """
@@ -63,7 +63,7 @@ class Pool:
         return len(self._waiters)
 
     def take(self) -> Any:
-        """Return a connection. Raises what opening one raises, NoneIdle when none comes back."""
+        """Return a connection. Raises the errors of opening one, NoneIdle when none is returned in time."""
         if not self._waiters:
             with suppress(IndexError):
                 return self._idle.pop()
@@ -122,7 +122,7 @@ class Pool:
                 self.waited += seconds
 
     def _serve(self) -> None:
-        """Give what is idle, or room to open one, to those who wait, in their order; the lock is held."""
+        """Give idle connections, or room to open one, to waiting threads, in their order; the lock is held."""
         while self._waiters:
             connection = None
             try:

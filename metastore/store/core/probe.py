@@ -1,4 +1,4 @@
-"""Ask a database which release it is, what time it has, and whether it takes changes. Leaves nothing in it."""
+"""Ask a database for its release and time, and whether it takes changes. Leaves nothing in it."""
 
 from __future__ import annotations
 

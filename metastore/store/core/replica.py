@@ -1,4 +1,4 @@
-"""A database that follows the one that takes writes: who may read from it, and how far behind it is. Only PostgreSQL tells that."""
+"""A database that follows the primary: whether a client may read from it, and how far it lags. Only PostgreSQL reports that."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REPLAYED = sa.select(sa.cast(sa.func.pg_last_wal_replay_lsn() - _ORIGIN, sa.BigI
 
 
 class ReplicaDatabase(Database):
-    """The replica's own database. What it can not answer, the primary does."""
+    """The replica's own database. The primary answers where it can not."""
 
     patience = 0.0
 
@@ -34,7 +34,7 @@ class ReplicaDatabase(Database):
         self._failed = failed
 
     def read(self, work: Callable[[Session], T]) -> T:
-        """Run queries as `Database.read` does; on the primary where the replica is gone, or gave them up for what it had to replay."""
+        """Run queries as `Database.read` does; on the primary where the replica is gone, or cancelled them to replay changes."""
         try:
             return super().read(work)
         except MetaError as error:
@@ -84,7 +84,7 @@ class Replica:
         self.database.close()
 
     def look(self) -> None:
-        """Compare how far both have come. Raises what the databases raise."""
+        """Compare the positions of both. Raises the errors of the databases."""
         now = time.monotonic()
         self._written.append((now, self._primary.read(lambda session: session.number(WRITTEN)) or 0))
         reached = Database.read(self.database, lambda session: session.number(REPLAYED))

@@ -25,7 +25,7 @@ class Answer:
         self._key: int | None = None
 
     def settle(self, rows: Sequence[tuple[Any, ...]], count: int, key: int | None = None) -> None:
-        """Note what came; without `key` it is the first value of the first row."""
+        """Note the answer; without `key` it is the first value of the first row."""
         self._wait_for, self._rows, self._count, self._key = None, rows, count, key
 
     def _wait(self) -> None:

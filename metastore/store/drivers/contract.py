@@ -27,7 +27,7 @@ from metastore.store.drivers.answer import Answer
 
 Row = tuple[Any, ...]
 FEW, MANY = 200, 10_000
-"""Rows that PostgreSQL is given as arrays in one statement, at once or later; more go by COPY, which nothing can go on beside.
+"""Rows that PostgreSQL is given as arrays in one statement, at once or later; more go by COPY, which runs alone.
 MariaDB and MySQL are given few in one statement, later; more go in packets of their own."""
 
 
@@ -68,7 +68,7 @@ class NoSuchTable(MetaError):
 
 
 class BrokenAtCommit(MetaError):
-    """The connection broke while the commit was on its way: nobody knows what became of it."""
+    """The connection broke while the commit was on its way: its outcome is unknown."""
 
 
 class Session(Protocol):
@@ -103,13 +103,13 @@ class Driver:
     """The class of all errors of the database's driver."""
     begin = "BEGIN"
     begin_snapshot: tuple[str, ...]
-    """Begin a transaction that only reads, and all of whose queries see what was committed at its begin."""
+    """Begin a transaction that only reads, and whose queries all see the state at its beginning."""
     advice = "try again"
     """The advice when a unit of work failed again and again."""
     runs_at_once = False
     """Whether a statement that could wait for the next one runs at once."""
     notes_changes = False
-    """Whether fast paths go by `changes` of the queues of locks and `last_change` of tables, so that these have to be kept."""
+    """Whether fast paths use `changes` of lock queues and `last_change` of tables, so that these have to be kept."""
 
     def connect(self) -> Any:
         """Open a driver connection in autocommit mode."""
@@ -135,7 +135,7 @@ class Driver:
         raise AssertionError(self.name, error)
 
     def lowest(self, prefix: str) -> str:
-        """Return what no text is below that begins with a prefix."""
+        """Return the lower bound of all texts that begin with a prefix."""
         return prefix
 
     def enqueue(self, cursor: Any, text: str, params: Mapping[str, Any] | None = None) -> Answer:
@@ -144,11 +144,11 @@ class Driver:
         return answer
 
     def sync(self, cursor: Any) -> None:
-        """Run what waits for the next statement."""
+        """Run the pending statements."""
         cursor.sync()
 
     def rollback(self, cursor: Any) -> None:
-        """End the transaction; what waits for its next statement is not run."""
+        """End the transaction; pending statements are not run."""
         cursor.discard_pending()
         cursor.execute("ROLLBACK")
 
@@ -180,7 +180,7 @@ class Driver:
 
 
 def on_conflict(table: sa.Table, columns: Sequence[str]) -> str:
-    """Return what makes an insert of SQLite or PostgreSQL change the row that has its primary key."""
+    """Return the clause that makes an insert of SQLite or PostgreSQL change the row that has its primary key."""
     keys = list(table.primary_key.columns.keys())
     changes = ", ".join(f'"{column}" = excluded."{column}"' for column in columns if column not in keys)
     return f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"

@@ -43,9 +43,10 @@ PADDED = "utf8mb4_bin"
 
 
 def collation(version: str, present: str) -> str:
-    """Return the collation by which a database compares texts as bytes, from the server's version and the one that the database has.
+    """Return the collation by which a database compares texts as bytes, from the server's version and the database's present one.
 
-    What was made on a MySQL before 8.0.17, which has only `PADDED`, keeps it on later ones: its texts have marks, see `mysql_connection`.
+    A database that was made on a MySQL before 8.0.17, which has only `PADDED`, keeps it on later ones: its texts have marks, see
+    `mysql_connection`.
     """
     if "MariaDB" in version:
         return "utf8mb4_nopad_bin"
@@ -55,7 +56,7 @@ def collation(version: str, present: str) -> str:
 
 
 class MySQLDriver(Driver):
-    """MariaDB or MySQL through PyMySQL, reading what is committed."""
+    """MariaDB or MySQL through PyMySQL, at READ COMMITTED."""
 
     name = "mysql"
     begin_snapshot = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
@@ -177,7 +178,7 @@ class MySQLDriver(Driver):
         code = error.args[0] if error.args else None
         if code == 1062:
             return UniqueViolation
-        if code == 1690 and "exp(" in str(error.args[1]):  # what the guards of `store.fast_paths` overflow
+        if code == 1690 and "exp(" in str(error.args[1]):  # the guards of `store.fast_paths` overflow it
             return GuardFailed
         if code in (1451, 1452):
             return ReferenceViolation

@@ -1,6 +1,6 @@
-"""Read what MariaDB and MySQL answer to statements from its bytes. This module never touches a socket.
+"""Decode the answers of MariaDB and MySQL to statements. This module never touches a socket.
 
-Values are those of PyMySQL's own cursors. How to read a column is remembered by its description, which PyMySQL takes apart anew for
+Values are the same as from PyMySQL's own cursors. How to read a column is remembered by its description, which PyMySQL takes apart anew for
 each result: that is most of its work for a short one.
 """
 
@@ -24,9 +24,9 @@ OK, NULL, LOCAL, END, ERROR = 0x00, 0xFB, 0xFB, 0xFE, 0xFF
 WIDTHS = {0xFC: 2, 0xFD: 3, 0xFE: 8}
 """Bytes of a number by the byte before it, which is itself a number when it is smaller."""
 HEADER = Struct("<I").unpack_from
-"""Reads what stands before a packet: its length in three bytes, its number in one."""
+"""Reads the header of a packet: its length in three bytes, its number in one."""
 BINARY = 63
-"""The character set of what is not text."""
+"""The character set of binary columns."""
 ENCODING = "utf8"
 """Python's name of the character set of the connections."""
 
@@ -45,7 +45,7 @@ class Result(NamedTuple):
 class Answers:
     """The answers to the statements of one packet.
 
-    `more` returns at least so many further bytes, and may return those behind them that are there; `number` is that of the first packet.
+    `more` returns at least so many further bytes, and may return later ones that are there; `number` is the first packet's.
     A `mark` at the end of a text is taken away.
     """
 
@@ -117,7 +117,7 @@ class Answers:
         return data[start:end]
 
     def _fill(self, at: int, size: int) -> bytes:
-        """Let what stands there go first, and be of at least so many bytes."""
+        """Drop the bytes before the position, and read on until at least so many are here."""
         rest = self._data[at:]
         self._data = rest + self._more(size - len(rest))
         return self._data

@@ -1,9 +1,9 @@
 """Connections to MariaDB and MySQL that send statements together, and cursors on them.
 
-PyMySQL connects and escapes, and its errors are raised; what the server answers is read by `mysql_answers`.
+PyMySQL connects and escapes, and its errors are raised; `mysql_answers` reads the server's answers.
 
-MySQL before 8.0.17 has no collation of utf8mb4 that compares bytes and minds spaces at the end of a text. In a database that was made
-there (`mysql.collation`) a text that ends in a space, or in the mark itself, is kept with a mark behind it. The mark is below a space,
+MySQL before 8.0.17 has no collation of utf8mb4 that compares bytes and respects spaces at the end of a text. In a database that was made
+there (`mysql.collation`) a text that ends in a space, or in the mark itself, is stored with a mark after it. The mark is below a space,
 with which such a database fills up the shorter of two texts: so a range by a prefix has to begin with the prefix and a mark.
 """
 
@@ -28,7 +28,7 @@ CHUNK = 65536
 """Bytes that are asked of the system at once."""
 Parameters = dict[str, Any] | Sequence[Any]
 Asked = tuple[str, Answer | None]
-"""A statement, and the answer that takes what it returns."""
+"""A statement, and the answer that takes its result."""
 
 
 @cache
@@ -47,7 +47,7 @@ def demanded_tls(query: Mapping[str, Any]) -> SSLContext | None:
     if not any(name.startswith("ssl_") for name in query):
         return None
     context = create_default_context(cafile=query.get("ssl_ca"))
-    context.verify_flags &= ~VERIFY_X509_STRICT  # the certificates that MySQL makes for itself lack some of what that asks for
+    context.verify_flags &= ~VERIFY_X509_STRICT  # the certificates that MySQL makes for itself lack some fields for that
     context.check_hostname = query.get("ssl_verify_identity", "true") != "false"
     if "ssl_cert" in query:
         context.load_cert_chain(query["ssl_cert"], query.get("ssl_key"))
@@ -58,7 +58,7 @@ class PlainConnection(connections.Connection):
     """PyMySQL's own, which shares the context of TLS with all others of its URL."""
 
     def _create_ssl_ctx(self, options: Any) -> SSLContext:
-        """Return one context for all connections, that of the database's URL if it has one."""
+        """Return one context for all connections, the database URL's if it has one."""
         return options if isinstance(options, SSLContext) else _tls()
 
 
@@ -72,14 +72,14 @@ class MySQLConnection(PlainConnection):
     mark = ""
     """The text behind a value that ends in a space or in it, if any."""
 
-    def cursor(self, *_: Any, **__: Any) -> MySQLCursor:  # type: ignore[override]  # it has what the store needs of a cursor
+    def cursor(self, *_: Any, **__: Any) -> MySQLCursor:  # type: ignore[override] # it has the methods of a cursor that the store uses
         """Return a cursor."""
         return MySQLCursor(self)
 
     def ask(self, text: str, results: list[Result]) -> None:
-        """Run statements with `;` between them and add what they return. pymysql.Error for the first that fails: the others are not run.
+        """Run statements with `;` between them and add their results. pymysql.Error for the first that fails: the others are not run.
 
-        After any other error the connection is closed, as answers may still be on their way to it.
+        After any other error the connection is closed, as answers may still be on their way.
         """
         raw = text.encode(self.encoding)
         answers = None
@@ -122,14 +122,14 @@ class MySQLCursor:
         self.lastrowid: int | None = None
 
     def execute(self, query: str, args: Parameters | None = None) -> int:
-        """Run a statement, after what waits; return how many rows it returned, found or changed. pymysql.Error."""
+        """Run a statement, after the pending ones; return how many rows it returned, found or changed. pymysql.Error."""
         waiting, self._waiting = self._waiting, []
         waiting.append((self.mogrify(query, args), None))
         self._run(waiting)
         return self.rowcount
 
     def executemany(self, query: str, args: Iterable[Parameters]) -> None:
-        """Run a statement for each set of parameters, after what waits: inserts as one statement of many rows."""
+        """Run a statement for each set of parameters, after the pending ones: inserts as one statement of many rows."""
         self.sync()
         insert = RE_INSERT_VALUES.match(query)
         if insert is None:
@@ -160,11 +160,11 @@ class MySQLCursor:
         self.sync()
 
     def discard_pending(self) -> None:
-        """Do not run what waits."""
+        """Drop the pending statements."""
         self._waiting.clear()
 
     def sync(self) -> None:
-        """Run what waits."""
+        """Run the pending statements."""
         waiting, self._waiting = self._waiting, []
         if waiting:
             self._run(waiting)
@@ -185,7 +185,7 @@ class MySQLCursor:
         self._at = 0
 
     def mogrify(self, query: str, args: Parameters | None = None) -> str:
-        """Return a statement with its parameters in it; without any its text goes as it is."""
+        """Return a statement with its parameters in it; without any, its text is unchanged."""
         if args is None:
             return query
         if isinstance(args, dict):
@@ -193,7 +193,7 @@ class MySQLCursor:
         return query % tuple(self._literals(args))
 
     def _literals(self, values: Iterable[Any]) -> list[str | int]:
-        """Return what stands for values in a statement."""
+        """Return the placeholders for values in a statement."""
         connection = self._connection
         plain = not connection.server_status & SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
         mark = connection.mark

@@ -75,7 +75,7 @@ class PostgreSQLDriver(Driver):
 
     @staticmethod
     def _plain(url: URL) -> URL:
-        """Return a URL without what is for this driver alone."""
+        """Return a URL without the options for this driver alone."""
         return url.difference_update_query([PREPARES])
 
     def connect(self) -> Any:
@@ -123,11 +123,11 @@ class PostgreSQLDriver(Driver):
         if isinstance(error, (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)):
             return Retry
         if isinstance(error, (errors.DuplicateTable, errors.DuplicateObject)):
-            return Retry  # of two that make a listener's table at one time, with IF NOT EXISTS even, one may be told that it is there
+            return Retry  # of two that make a listener's table at one time, one may fail because it exists, even with IF NOT EXISTS
         if isinstance(error, (errors.DiskFull, errors.IoError)):
             return Unwritable
         if isinstance(error, (self.psycopg.OperationalError, self.psycopg.InterfaceError, errors.ReadOnlySqlTransaction)):
-            return Unavailable  # the last of what is a standby by now
+            return Unavailable  # the last message of a server that is a standby by now
         return None
 
     @contextmanager

@@ -45,11 +45,11 @@ class PostgreSQLConnection(psycopg.Connection[Any]):
         self.prepared = 0
         self.planned = time.monotonic()
         self.loading: Any = Transformer(self)
-        """Turns what comes into values; it remembers how, by type."""
+        """Turns results into values; it remembers how, by type."""
         self.input = select.poll()
         self.input.register(self.pgconn.socket, select.POLLIN)
 
-    def cursor(self, *_: Any, **__: Any) -> PostgreSQLCursor:  # type: ignore[override]  # it has what the store needs of a cursor
+    def cursor(self, *_: Any, **__: Any) -> PostgreSQLCursor:  # type: ignore[override] # it has the methods of a cursor that the store uses
         """Return a cursor."""
         cursor = PostgreSQLCursor(self)
         now = time.monotonic()
@@ -64,7 +64,7 @@ class PostgreSQLConnection(psycopg.Connection[Any]):
 
 
 class _Message(NamedTuple):
-    """A statement as it goes out: what it is remembered by, its text and its parameters."""
+    """A statement as it is sent: the key by which it is remembered, its text and its parameters."""
 
     key: Statement
     text: bytes
@@ -74,7 +74,7 @@ class _Message(NamedTuple):
 
 
 Asked = tuple[_Message, Answer | None]
-"""A statement, and the answer that takes what it returns."""
+"""A statement, and the answer that takes its result."""
 
 
 class _Pipeline:
@@ -101,9 +101,9 @@ class PostgreSQLCursor:
         self._pipeline: _Pipeline | None = None
 
     def execute(self, query: str, params: Mapping[str, Any] | None = None) -> PostgreSQLCursor:
-        """Run a statement and return the cursor; without `params` its text goes as it is. psycopg.Error, TypeError.
+        """Run a statement and return the cursor; without `params` its text is sent unchanged. psycopg.Error, TypeError.
 
-        What waits goes with it, and its errors are raised here.
+        Pending statements are sent with it, and their errors are raised here.
         """
         if self._waiting or self._pipeline is not None:
             self._waiting.append((_message(query, params), None))
@@ -132,7 +132,7 @@ class PostgreSQLCursor:
     def enqueue(self, query: str, params: Mapping[str, Any] | None = None) -> Answer:
         """Run a statement together with the next one. DataError or TypeError at once, all else then.
 
-        In a transaction that has begun a long one goes out at once, with what waits, and PostgreSQL works while the caller does.
+        In a transaction that has begun, a long one is sent at once, with the pending ones, and PostgreSQL works while the caller does.
         """
         message = _message(query, params)
         answer = Answer(self._wait_for)
@@ -150,14 +150,14 @@ class PostgreSQLCursor:
         )
 
     def discard_pending(self) -> None:
-        """Do not run what waits; wait for what runs."""
+        """Drop the pending statements; wait for running ones."""
         self._waiting.clear()
         pipeline, self._pipeline = self._pipeline, None
         if pipeline is not None:
             self._answers(pipeline)
 
     def sync(self) -> None:
-        """Run what waits, in one round trip. psycopg.Error for the first that fails; those after it are not run."""
+        """Run the pending statements, in one round trip. psycopg.Error for the first that fails; those after it are not run."""
         if self._waiting:
             self._send()
         pipeline, self._pipeline = self._pipeline, None
@@ -177,7 +177,7 @@ class PostgreSQLCursor:
         self.sync()
 
     def _send(self) -> None:
-        """Give libpq what waits; it goes out with its next flush."""
+        """Give the pending statements to libpq, which sends them with its next flush."""
         waiting, self._waiting = self._waiting, []
         pgconn, statements, pipeline = self._connection.pgconn, self._connection.statements, self._pipeline
         try:
@@ -210,7 +210,7 @@ class PostgreSQLCursor:
             raise
 
     def _answers(self, pipeline: _Pipeline) -> list[Any]:
-        """Return the results of what has gone out; the connection is in its plain mode again."""
+        """Return the results of sent statements; the connection is in its plain mode again."""
         pgconn = self._connection.pgconn
         try:
             pgconn.pipeline_sync()
@@ -236,7 +236,7 @@ class PostgreSQLCursor:
         return result
 
     def _next(self) -> Any:
-        """Return what comes next in a pipeline; None stands between the results of two statements. Other threads run while it waits."""
+        """Return the next result of a pipeline; None separates the results of two statements. Other threads run while it waits."""
         connection = self._connection
         pgconn = connection.pgconn
         while pgconn.flush():

@@ -129,7 +129,7 @@ class SQLiteDriver(Driver):
         """Hold a lock file beside the database. MetaError where it can not be opened."""
         path = f"{self.path}.{suffix}"
         try:
-            file = Path(path).open("wb")  # noqa: SIM115  # what is raised while it is open has other reasons
+            file = Path(path).open("wb")  # noqa: SIM115 # errors while it is open have other reasons
         except OSError as error:
             raise MetaError(
                 f"database sqlite takes no changes: its lock file {path} can not be opened: {error.strerror}; nothing was changed. See "

@@ -1,1 +1,1 @@
-"""Rows of what engines keep here."""
+"""Rows of objects that engines keep here."""

@@ -174,7 +174,7 @@ def delete(session: Session, key: int) -> None:
 
 
 class StoredVersion(NamedTuple):
-    """A version as it is stored, and its key."""
+    """A stored version, and its key."""
 
     key: int
     version: SchemaVersion

@@ -44,7 +44,7 @@ def insert(session: Session, metrics: ReplicationMetrics, now: int) -> None:
 
 
 def update(session: Session, execution: int, metadata: str | None, progress: str | None, message_format: str | None) -> None:
-    """Change what metrics tell."""
+    """Change the values of metrics."""
     session.execute(UPDATE, key=execution, metadata=metadata, progress=progress, message_format=message_format)
 
 

@@ -1,6 +1,6 @@
 """Rows of scheduled queries and of their executions. One function per statement; it never computes a time.
 
-Who changes a query or one of its executions locks the query's row first. Times are in seconds.
+A change of a query or of one of its executions locks the query's row first. Times are in seconds.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def state_of(session: Session, execution: int) -> tuple[int, int | None] | None:
 
 
 def report(session: Session, execution: int, state: int, now: int, executor_query_id: str | None, error: str | None) -> None:
-    """Note the state of an execution, and that it ended unless the state is one of `RUNNING`; what is None stays as it was."""
+    """Note the state of an execution, and that it ended unless the state is one of `RUNNING`; fields that are None are not changed."""
     runs = state in RUNNING
     session.execute(
         REPORT, key=execution, state=state, end_time=None if runs else now, report_time=now if runs else None,

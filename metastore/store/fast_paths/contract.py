@@ -58,11 +58,11 @@ class LockAttempt(NamedTuple):
     wanted: OverlapScope
     """The locks that it might wait for."""
     known: Mapping[TableKey, KnownWriteId]
-    """Write ids of the transaction; those of other tables are looked up."""
+    """Write ids of the transaction; others are looked up."""
 
     @property
     def bits(self) -> int:
-        """The bits of `store.transactions` for what the transaction holds then."""
+        """The bits of `store.transactions` for the tables in which the transaction then has rows."""
         return LOCKS | (COMPONENTS if self.intents else 0)
 
 
@@ -100,5 +100,5 @@ class FastPaths:
         return None
 
     def try_lock(self, database: Database, new: LockAttempt) -> int | None:
-        """Add a lock, and what its transaction means to write, if it waits for none; return its id."""
+        """Add a lock, and its transaction's intents, if it waits for none; return its id."""
         return None

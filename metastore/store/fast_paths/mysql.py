@@ -1,6 +1,6 @@
 """The fast paths of MariaDB and MySQL: all statements up to the commit go in one packet, so that a call is one round trip.
 
-Guards among them fail where the call needs more than its path does; what stands behind is then not run, and nothing is changed.
+Guards among them fail where the call needs more than its path does; the rest is then not run, and nothing is changed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _is_plain(hint: Hint) -> bool:
 
 
 def _try(database: Database, work: Callable[[Session], Done]) -> Done | None:
-    """Run what goes in one packet; None if a guard refused it, or if nobody knows what became of it: it may be done twice."""
+    """Run the statements of one packet; None if a guard refused it, or if its outcome is unknown: it may be done twice."""
     try:
         return database.write(work)
     except (GuardFailed, BrokenAtCommit):
@@ -138,7 +138,7 @@ class MySQL(FastPaths):
 
 
 def _completing(intent: Intent | None, *, checks_conflicts: bool) -> tuple[sa.ClauseElement, ...]:
-    """Return the statements that commit what a transaction writes: nothing, an insert, or a change that is checked for conflicts first."""
+    """Return the statements that commit a transaction's writes: none, an insert, or a change that is checked for conflicts first."""
     if intent is None:
         return ()
     if intent[4] == INSERT:
@@ -202,6 +202,6 @@ def _add_holds(session: Session, new: LockAttempt) -> None:
 
 
 def _note(session: Session, transaction: int, intents: Sequence[Intent]) -> None:
-    """Add what a transaction writes to, with the write ids that it has."""
+    """Add the components of a transaction, with its write ids."""
     for intent in intents:
         session.enqueue(sql.NOTE, transaction_id=transaction, **dict(zip(INTENT_COLUMNS[1:-1], intent[:-1], strict=True)))

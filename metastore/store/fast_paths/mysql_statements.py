@@ -1,8 +1,8 @@
-"""The statements of `fast_paths.mysql`, which go to MariaDB and MySQL in one packet with guards between them.
+"""The statements of `fast_paths.mysql`, which are sent to MariaDB and MySQL in one packet with guards between them.
 
-A guard is a query, or a value that is written, which fails unless something holds; what stands behind it is then not run, and the change is
-rolled back as a whole.
-Each statement sees what is committed when it begins, so one behind a lock sees all that others did before they let go of it.
+A guard is a query, or a value that is written, which fails unless a condition is true. The statements after it are then not run, and the
+change is rolled back as a whole. Each statement sees all that is committed when it begins, so one after a lock sees all changes of others
+before they released it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _OVERFLOW: sa.ColumnElement[Any] = sa.func.exp(constant(1000))
 
 
 def _overflow_unless(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]:
-    """Return what is 1 if a condition holds, and else overflows."""
+    """Return an expression that is 1 if a condition is true, and else overflows."""
     return sa.func.exp(sa.case((condition, constant(0)), else_=constant(1000)))
 
 
@@ -133,7 +133,7 @@ COMPLETE = {
     False: _COMPLETE.values(committed_ms=sa.bindparam("now")),
     True: _COMPLETE.values(committed_ms=sa.bindparam("now"), commit_id=TAKEN),
 }
-"""Note that what a transaction meant to write is committed, if the statement before found one row; it overflows if something else is noted.
+"""Note that a transaction's intents are committed, if the statement before found one row; it overflows if something else is noted.
 
 With True also the commit id, which the statement before returned. The transaction's own row gets a mark from the housekeeper.
 """
@@ -141,7 +141,7 @@ _COUNTER_IF_FOUND_ONE = sa.update(write_id_counters).where(
     *(WRITE_ID_COUNTER[name] == sa.bindparam(name) for name in TableKey._fields), _FOUND_ONE
 )
 _TRANSACTIONS = sa.case((WRITE_ID_COUNTER.next > constant(0), constant(counters.TRANSACTION)))
-"""The name of the counter of transactions as the row of a table's counter tells it, so that the one is held after the other."""
+"""The transaction counter's name, written to depend on the table counter's row: this forces MariaDB to lock that row first."""
 _COMMIT_ID = sa.func.last_insert_id(
     sa.select(COUNTER.value).where(COUNTER.name == _TRANSACTIONS).correlate(write_id_counters).with_for_update(read=True).scalar_subquery()
 )
@@ -161,7 +161,7 @@ CHANGE_PARTITION = {False: _CHANGE_PARTITION, True: _CHANGE_PARTITION.where(sa.n
 changed, the commit id is taken on the way.
 
 With True, only if no other transaction changed the partition and committed since this one began: an UPDATE looks into other tables
-without locking their rows, as INSERT and DELETE would. It looks once it holds the counter, as the query goes by the row.
+without locking their rows, as INSERT and DELETE would. It looks once it holds the counter, as the query depends on the row.
 """
 _CHANGE_TABLE = _COUNTER_IF_FOUND_ONE.values(last_change=_COMMIT_ID)
 CHANGE_TABLE = {False: _CHANGE_TABLE, True: _CHANGE_TABLE.where(WRITE_ID_COUNTER.last_change < _TRANSACTION)}

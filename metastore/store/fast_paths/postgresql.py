@@ -1,7 +1,7 @@
 """PostgreSQL's statements that make a whole change of transactions, together with its row in the notification log.
 
-Whoever writes rows of an open transaction holds the transaction's row, so a statement that finds this row unchanged since it began has
-seen all that belongs to it.
+A writer of rows of an open transaction holds the transaction's row, so a statement that finds this row unchanged since it began has seen
+all of them.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _unchanged(plain: int) -> tuple[sa.ColumnElement[bool], ...]:
 
 @cache
 def _ending(commits: bool, logs: bool) -> sa.Select[Any]:
-    """End a transaction that holds no more than PLAIN. A commit takes along what was written, unless by another operation than `inserting`.
+    """End a transaction that holds no more than PLAIN. A commit includes its writes, unless they are of another operation than `inserting`.
 
     A transaction that wrote anything is not aborted.
     """
@@ -237,7 +237,7 @@ _WAITING = sa.select(sa.func.set_config(_TURN, sa.cast(sa.func.count(_HELD.c.nam
 
 @cache
 def _locking(noting: bool, in_transaction: bool, within_tables: bool) -> sa.Select[Any]:
-    """Add a lock with its components, and what its transaction means to write with its write ids, unless it may overlap with another."""
+    """Add a lock with its components, and its transaction's intents with its write ids, unless it may overlap with another."""
     conditions = [
         sa.cast(sa.func.current_setting(_TURN), sa.BigInteger()) == sa.bindparam("queues", type_=sa.BigInteger()),
         ~sa.exists(sa.select(constant(1)).select_from(lock_components).where(*in_reach(within_tables=within_tables))),

@@ -82,7 +82,7 @@ PARTITIONS_AFTER, PARTITIONS_FROM = (
     _PARTITIONS.where(begins).order_by(PARTITION.name).limit(_MOST)
     for begins in (PARTITION.name > _text("low"), PARTITION.name >= _text("low"))
 )
-"""Two, for a database that is told two lower bounds begins at either."""
+"""Two statements, because a database with two lower bounds in one begins at either."""
 TRANSACTION_COLUMNS = (
     TRANSACTION.id,
     TRANSACTION.state,
@@ -152,7 +152,7 @@ class TransactionWrite(NamedTuple):
 
 
 class LeaseRow(NamedTuple):
-    """Who runs a periodic job, and until when that holds, in milliseconds."""
+    """The process that runs a periodic job, and the end of its lease, in milliseconds."""
 
     name: str
     holder: str | None
@@ -214,7 +214,7 @@ def transaction(session: Session, key: int) -> TransactionRow | None:
 
 
 def writes(session: Session, transaction_id: int, most: int) -> list[TransactionWrite]:
-    """Return what a transaction means to write, or wrote."""
+    """Return the components of a transaction: intents, or committed ones."""
     return [TransactionWrite(*row) for row in session.rows(WRITES, key=transaction_id, most=most)]
 
 

@@ -1,7 +1,7 @@
 """Rows of the notification log. Writers insert events without an id; `number` gives ids, holding the counter for one short transaction.
 
-An id is given once its event is committed, one above the last, in an order that every reader sees: nothing ever appears below an id that
-was seen, and a change that was rolled back leaves no gap. Nothing here knows what an event tells.
+An id is given once its event is committed, one above the last, in an order that every reader sees: no event ever appears below an id that
+was seen, and a change that was rolled back leaves no gap. This module never looks into an event.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LogRow(NamedTuple):
     message: str
     format: str
     events: int = 1
-    """How many events of one change the row stands for; its message is then what theirs are made of."""
+    """How many events of one change the row stands for; their messages are then made from its message."""
 
 
 class NewWrite(NamedTuple):
@@ -146,7 +146,7 @@ def insert_numbered(session: Session, rows: Sequence[LogRow]) -> list[int]:
 
 
 def insert_writes(session: Session, rows: Sequence[NewWrite]) -> None:
-    """Add what transactions wrote."""
+    """Add the writes of transactions."""
     session.insert_many(write_notifications, NewWrite._fields, rows)
 
 
@@ -178,7 +178,7 @@ def last_id(session: Session) -> int | None:
 
 @cache
 def _selects(parts: frozenset[str], *, with_unnamed: bool) -> tuple[sa.Select[Any], sa.Select[Any]]:
-    """Return the query of events and that of their number, for the parts of a filter that are asked for."""
+    """Return the query of events and the query of their number, for the set parts of a filter."""
     after, upto = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("after", "upto"))
     conditions: list[sa.ColumnElement[bool]] = [NOTIFICATION.id > after]
     if "upto" in parts:
@@ -223,7 +223,7 @@ def count(session: Session, wanted: Filter) -> int:
 
 
 def writes(session: Session, transaction: int) -> list[WriteEventInfo]:
-    """Return what a transaction wrote, one struct for each write id, table and partition, in the order in which it was reported."""
+    """Return the writes of a transaction, one struct for each write id, table and partition, in the order of their reports."""
     found: dict[tuple[Any, ...], WriteEventInfo] = {}
     for write_id, database, table, partition, body in session.rows(WRITES, transaction=transaction):
         report = orjson.loads(body)
@@ -256,7 +256,7 @@ def delete_oldest(session: Session, before: int, keep: int | None) -> int:
 
 
 def delete_oldest_writes(session: Session, before: int) -> int:
-    """Remove what transactions wrote before a time (seconds), in the order of writing; return how many rows, at most BATCH."""
+    """Remove the writes of transactions before a time (seconds), in their order; return how many rows, at most BATCH."""
     gone = []
     for key, time in session.rows(OLDEST_WRITES):
         if time >= before:

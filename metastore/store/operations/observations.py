@@ -1,4 +1,4 @@
-"""Count what operators look at: objects, open transactions, locks, compactions, events, leases. Each is one statement; none locks."""
+"""Count for operators: objects, open transactions, locks, compactions, events, leases. Each is one statement; none locks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Declare the tables of what engines keep here for themselves; `schema` declares the others. This module never runs a statement.
+"""Declare the tables of objects that engines keep here for themselves; `schema` declares the others. This module never runs a statement.
 
-Connectors to other systems, scheduled queries, statistics of what ran, metrics of replication, procedures and packages, properties.
+Connectors to other systems, scheduled queries, statistics of finished queries, metrics of replication, procedures and packages, properties.
 Nothing else refers to them. Times are in seconds.
 """
 
@@ -99,7 +99,7 @@ packages = table(
 )
 
 PART = name_type(300)
-"""Two of it are what MySQL can index as one key."""
+"""Two columns of it are as much as MySQL can index as one key."""
 
 properties = table(
     "properties",

@@ -1,7 +1,7 @@
 """Declare the relational model; `migrations/` creates it. This module never runs a statement.
 
-A partition is one row. What many rows share (column lists, storage formats) is stored once per table under a hash of
-its content. Nested things that are never searched are JSON text. Text compares by its bytes on every database.
+A partition is one row. Parts that many rows share (column lists, storage formats) are stored once per table under a hash of their content.
+Nested things that are never searched are JSON text. Text compares by its bytes on every database.
 """
 
 from __future__ import annotations
@@ -341,7 +341,7 @@ write_id_ranges = table(
     *named_by_table(),
     Column("last_transaction", BigInteger, primary_key=True, autoincrement=False),
     Column("first_transaction", BigInteger, nullable=False, comment="its write id is the first, that of each following one is one higher"),
-    Column("first_write_id", BigInteger, nullable=False),  # no index but the key: PostgreSQL would go by another one now and then
+    Column("first_write_id", BigInteger, nullable=False),  # no index but the key: PostgreSQL would use another one now and then
 )
 
 min_history = table(

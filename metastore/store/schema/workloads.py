@@ -1,6 +1,6 @@
 """Declare the table of Hive's workload management. This module never runs a statement.
 
-A resource plan is small, is read as a whole and is changed by one at a time, so what belongs to it is one text in its row.
+A resource plan is small, is read as a whole and is changed by one at a time, so its contents are one text in its row.
 """
 
 from __future__ import annotations

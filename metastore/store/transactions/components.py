@@ -1,7 +1,7 @@
-"""Rows that say what transactions write: a row for each object, from when a transaction means to write until that was compacted.
+"""Rows of components, the writes of transactions: a row for each object, from a transaction's intent until the write is compacted.
 
 A commit notes its time in them, and in those of updates and deletes its id, by which the conflicts of others are detected.
-One function per statement; what is in conflict is decided in `rules.transactions`.
+One function per statement; `rules.transactions` decides about conflicts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from metastore.store.schema.model import transaction_components
 
 COMPONENT = transaction_components.c
 INSERT = "i"
-"""The operation of rows that are added; the letters are those of `rules.transactions`."""
+"""The operation of rows that are added; the letters are from `rules.transactions`."""
 COLUMNS = ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
 WRITE_COLUMNS = ("catalog", "database", "table", "partition", "transaction_id", "commit_id", "operation")
 INTENTS = (
@@ -60,7 +60,7 @@ WRITES = (
 
 
 def has_no_conflicts(of: Any, min_open: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-    """Return whether no transaction from the lowest open one on may lose to that of a committed row with these columns."""
+    """Return whether no transaction from the lowest open one on may lose to the transaction of a committed row with these columns."""
     return sa.or_(of.commit_id.is_(None), of.commit_id < min_open)
 
 
@@ -72,27 +72,27 @@ Write = tuple[str, str, str, str | None, int, int, str]
 
 
 def insert(session: Session, intents: Iterable[tuple[int, Intent]]) -> None:
-    """Add what transactions mean to write. Their rows must be held with the bit COMPONENTS (`transactions.add_holds`)."""
+    """Add intents of transactions. Their rows must be held with the bit COMPONENTS (`transactions.add_holds`)."""
     session.enqueue_insert(transaction_components, COLUMNS, [(transaction, *intent) for transaction, intent in intents])
 
 
 def of(session: Session, transaction: int) -> Sequence[Row]:
-    """Return what an open transaction means to write."""
+    """Return the intents of an open transaction."""
     return session.rows(INTENTS, key=transaction)
 
 
 def take(session: Session, transaction: int) -> Answer:
-    """Read what a transaction means to write, with the next statement. This locks the rows, so renames wait."""
+    """Read the intents of a transaction, with the next statement. This locks the rows, so renames wait."""
     return session.enqueue(TAKE, key=transaction)
 
 
 def delete(session: Session, transaction: int, operation: str) -> None:
-    """Remove what a transaction meant to do by an operation."""
+    """Remove the intents of a transaction with an operation."""
     session.enqueue(DELETE_OPERATION, key=transaction, operation_key=operation)
 
 
 def delete_whole_table(session: Session, transaction: int, catalog: str, database: str, table: str) -> None:
-    """Remove what a transaction meant to write to a table as a whole: the partitions are known now."""
+    """Remove the intent of a transaction on a table as a whole: the partitions are known now."""
     session.enqueue(DELETE_DYNAMIC, key=transaction, catalog_key=catalog, database_key=database, table_key=table)
 
 
@@ -105,20 +105,20 @@ def databases(session: Session, transactions: Sequence[int]) -> dict[int, list[s
 
 
 def complete(session: Session, transaction: int, row_changes: Collection[str], commit_id: int | None, now: int) -> None:
-    """Note that a transaction commits what it meant to write; what it did by the operations `row_changes`, others may conflict with."""
+    """Note that a transaction commits its intents; with those of the operations `row_changes` others may conflict."""
     session.enqueue(COMPLETE, key=transaction, row_changes=list(row_changes), number=commit_id, now=now)
 
 
 def insert_completed(session: Session, transaction: int, intents: Iterable[Intent], now: int) -> None:
-    """Add what a transaction wrote that commits, and that nobody conflicts with."""
+    """Add committed components of a transaction with which nobody conflicts."""
     rows = [(transaction, *intent, now) for intent in intents]
     session.enqueue_insert(transaction_components, (*COLUMNS, "committed_ms"), rows)
 
 
 def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int) -> Answer:
-    """Ask for what was committed at or after a commit id to tables (database, table), and perhaps to others, in order.
+    """Ask for the commits at or after a commit id to tables (database, table), and perhaps to others, in order.
 
-    The query goes together with the next statement.
+    The query is sent together with the next statement.
     """
     pairs = list(tables)
     return session.enqueue(

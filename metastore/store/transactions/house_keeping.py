@@ -1,4 +1,4 @@
-"""Remove rows of transactions that nobody needs any more, a batch at a time. What is needed is decided in `service.house_keeping`."""
+"""Remove rows of transactions that nobody needs any more, a batch at a time. `service.house_keeping` decides which are needed."""
 
 from __future__ import annotations
 
@@ -102,17 +102,17 @@ DELETE_COMPONENTS = sa.delete(transaction_components).where(Among(COMPONENT.id, 
 
 
 def unmarked(session: Session, most: int) -> list[int]:
-    """Return committed transactions that wrote something and of which no mark is noted."""
+    """Return committed transactions with writes and without a mark."""
     return session.column(UNMARKED, most=most)
 
 
 def mark(session: Session, keys: Sequence[int], number: int) -> None:
-    """Note a mark that was read after the transactions were seen committed: whoever opens above it sees what they wrote."""
+    """Note a mark that was read after the transactions were seen committed: transactions that open above it see their writes."""
     session.execute(MARK, keys=list(keys), number=number)
 
 
 def committed_before(session: Session, before: int, min_open: int, most: int) -> list[int]:
-    """Return transactions committed before a time in milliseconds of which every open one sees all writes."""
+    """Return transactions committed before a time in milliseconds whose writes every open one sees."""
     return session.column(COMMITTED_BEFORE, before=before, min_open=min_open, most=most)
 
 
@@ -133,9 +133,9 @@ def lowest_needed(session: Session, min_open: int) -> int | None:
 
 
 def free_write_ids(session: Session, low: int, most: int) -> list[tuple[TableKey, int]]:
-    """Return write ids of transactions below an id, by table and ascending; of a range the last, if all of them are.
+    """Return write ids of transactions below an id, by table and ascending; the last of a range, if all of it is.
 
-    A table's go in their order: those that are gone are taken to be seen, so none may go before a lower one that is not.
+    A table's write ids are removed in their order: missing ones count as seen, so none may be removed before a lower one that is not seen.
     """
     return [(TableKey(*table), int(write_id)) for *table, write_id in session.rows(FREE, low=low, most=most)]
 
@@ -148,10 +148,9 @@ def delete_write_ids(session: Session, low: int, found: Sequence[tuple[TableKey,
 
 
 def superseded(session: Session, min_open: int, most: int) -> list[int]:
-    """Return completed components with which no open transaction may conflict, and that have one of the same object and operation above
-    them.
+    """Return completed components with which no open transaction may conflict, and that have a later one of the same object and operation.
 
-    What is above is known by the write ids; of those without one, as clients before Hive 3 have none, by the order in which they came.
+    A later component has the higher write id; components of clients before Hive 3, which have none, are ordered by key.
     """
     return session.column(SUPERSEDED, min_open=min_open, most=most)
 

@@ -1,12 +1,12 @@
-"""Rows of locks. One function per statement; what may be granted is not decided here.
+"""Rows of locks. One function per statement; `service.locks` decides whether a lock is granted.
 
-Requests on one database take their turn by locking its row in `lock_queues` first. Ids are issued while that row is held, so their
-order is the order in which the requests of a database see each other, whatever order their transactions commit in: once a lock is
-there, none with a smaller id can appear before it. The components of a lock go with it, by their foreign key.
+Requests on one database take their turn by locking its row in `lock_queues` first. Ids are issued while that row is held, so their order is
+the order in which the requests of a database see each other, not the order in which their transactions commit: once a lock is there, none
+with a smaller id can appear before it. The components of a lock are removed with it, by their foreign key.
 
-While that row is held its `changes` are raised on MariaDB by who adds an exclusive lock, of any kind. So what was seen not to be there for
-readers and shared writers to wait for is not there as long as `changes` stay, and need not be looked for: the region `lock_queues` of the
-caches has it. The others look in the statement that adds the lock.
+On MariaDB every added exclusive lock, of any kind, raises `changes` of that row. So readers and shared writers that had nothing to wait for
+have nothing as long as `changes` stay, and need no look: the region `lock_queues` of the caches notes it. The other databases look in the
+statement that adds the lock.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class OverlapScope(NamedTuple):
 
 
 def reach(parts: Collection[Component], types: Collection[int]) -> OverlapScope:
-    """Return what components may overlap of these types."""
+    """Return the components that components of these types may overlap."""
     tables = {each[2] for each in parts}
     within = None not in tables
     values: dict[str, Any] = {"databases": sorted({each[1] for each in parts}), "types": sorted(types)}
@@ -153,7 +153,7 @@ def reach(parts: Collection[Component], types: Collection[int]) -> OverlapScope:
 
 
 class KnownWriteId(NamedTuple):
-    """A write id that a transaction was given, and what was seen last before of the queue of its table's database."""
+    """A write id of a transaction, and the state of its database's lock queue that was seen last before."""
 
     write_id: int
     seen: QuietQueue | None
@@ -165,12 +165,12 @@ def queue(catalog: str, database: str) -> str:
 
 
 def last_seen(database: Database, key: TableKey) -> QuietQueue | None:
-    """Return what was seen last of the queue of a table's database."""
+    """Return the last seen state of the lock queue of a table's database."""
     return database.caches.lock_queues.get(queue(key.catalog, key.database))
 
 
 def quiet(database: Database, wanted: OverlapScope) -> QuietQueue | None:
-    """Return what was seen of the only queue if there was nothing to wait for then; None if there may be something."""
+    """Return the seen state of the only queue if nothing had to be waited for then; None if something may."""
     seen = database.caches.lock_queues.get(wanted.queues[0]) if len(wanted.queues) == 1 else None
     return seen if seen is not None and seen.is_quiet(_reached(wanted)) else None
 
@@ -186,7 +186,7 @@ def saw_quiet(database: Database, wanted: OverlapScope, changes: int) -> None:
 
 
 def forget_quiet(database: Database, wanted: OverlapScope) -> None:
-    """Let the next one look again for what is to be waited for."""
+    """Let the next request look again for locks to wait for."""
     seen = database.caches.lock_queues.get(wanted.queues[0])
     if seen is not None:
         seen.note(_reached(wanted), quiet=False)
@@ -197,7 +197,7 @@ def _reached(wanted: OverlapScope) -> Hashable:
 
 
 def raise_changes(session: Session, queues: Collection[str]) -> None:
-    """Let nobody rely any more on what was seen of queues."""
+    """Forget the seen states of queues."""
     session.insert_missing(lock_queues, [{"name": name, "changes": 0} for name in sorted(queues)])
     session.enqueue(RAISE_CHANGES, names=sorted(queues))
 
@@ -214,7 +214,7 @@ def wait_turn(session: Session, queues: Sequence[str]) -> Answer:
 
 
 def in_reach(*, within_tables: bool) -> tuple[sa.ColumnElement[bool], ...]:
-    """Return what holds for each component that those of a `reach` may overlap."""
+    """Return the condition that each component meets which those of a `reach` may overlap."""
     return (*_OF_TYPES, _WITHIN) if within_tables else _OF_TYPES
 
 
@@ -256,7 +256,7 @@ def all_of(session: Session) -> list[Held]:
 
 
 def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> Answer:
-    """Add a lock with its components and what its transaction means to write, together with the next statement; the answer has its id.
+    """Add a lock with its components and its transaction's intents, together with the next statement; the answer has its id.
 
     The caller has the turn in the databases' queues.
     """
@@ -267,18 +267,18 @@ def insert(session: Session, lock: NewLock, parts: Sequence[Component], intents:
 
 
 def insert_below(session: Session, answer: Answer, lock: NewLock, parts: Sequence[Component], intents: Sequence[Intent]) -> None:
-    """Add what belongs to a lock that was added just before."""
+    """Add the components of a lock that was added just before."""
     session.insert_below(answer, lock_components, COMPONENT_COLUMNS, [(number, *part) for number, part in enumerate(parts, 1)])
     components.insert(session, ((lock.transaction_id, intent) for intent in intents))
 
 
 def heartbeat(session: Session, key: int, now: int) -> bool:
-    """Note that a lock's owner lives, in a unit of work of its own; tell whether the lock is there."""
+    """Note a heartbeat of a lock, in a transaction of its own; return whether the lock exists."""
     return session.execute(HEARTBEAT, key=key, now=now) > 0
 
 
 def acquire(session: Session, key: int, now: int) -> bool:
-    """Grant a lock; tell whether it is there."""
+    """Grant a lock; return whether it exists."""
     return session.execute(ACQUIRE, key=key, now=now) > 0
 
 
@@ -288,7 +288,7 @@ def exists(session: Session, key: int) -> bool:
 
 
 def release(session: Session, key: int) -> bool:
-    """Remove a lock that waits or belongs to no transaction, in a unit of work of its own; tell whether it was there."""
+    """Remove a lock that waits or belongs to no transaction, in a transaction of its own; return whether it existed."""
     return session.execute(RELEASE, key=key) > 0
 
 
@@ -308,7 +308,7 @@ def orphans(session: Session, most: int) -> list[int]:
 
 
 def expire(session: Session, keys: Sequence[int], since: int) -> int:
-    """Remove those of the locks whose last heartbeat is still older: one that came meanwhile saves its lock. Return how many."""
+    """Remove the locks whose last heartbeat is still older: a new one saves its lock. Return how many."""
     held = session.column(LOCK_SILENT, keys=list(keys), since=since)
     if held:
         session.enqueue(DELETE, keys=held)

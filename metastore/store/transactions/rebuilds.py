@@ -41,7 +41,7 @@ def insert(session: Session, database: str, table: str, transaction: int, now: i
 
 
 def heartbeat(session: Session, database: str, table: str, transaction: int, now: int) -> bool:
-    """Note that a rebuild goes on; tell whether the transaction does it."""
+    """Note that a rebuild goes on; return whether the transaction does it."""
     return session.execute(HEARTBEAT, database_key=database, table_key=table, key=transaction, now=now) > 0
 
 
@@ -56,7 +56,7 @@ def expire_one(session: Session, database: str, table: str, since: int) -> None:
 
 
 def committed(session: Session, tables: Sequence[TableKey], operations: Collection[str]) -> list[tuple[TableKey, int, int | None]]:
-    """Return table, transaction and write id of what was committed by some operations to tables, and perhaps to others."""
+    """Return table, transaction and write id of commits by some operations to tables, and perhaps to others."""
     names = {"databases": [key.database for key in tables], "tables": [key.table for key in tables]}
     rows = session.rows(COMMITTED, **names, operations=list(operations))
     return [(TableKey(*row[:3]), row[3], row[4]) for row in rows]

@@ -1,8 +1,8 @@
-"""Rows of transactions. One function per statement; whether one may commit is not decided here.
+"""Rows of transactions. One function per statement; `service.commit` decides whether one may commit.
 
-Ids come from a counter whose row is held until the new rows are committed, so whoever sees an id as the highest sees all lower ones too.
-Rows are locked in this order: databases, tables and partitions; transactions, ascending; lock queues; write id counters, ascending;
-the counter of transaction ids; what the transaction writes. Nothing else is waited for while one is held.
+Ids come from a counter whose row is held until the new rows are committed, so a reader that sees an id as the highest sees all lower ones
+too. Rows are locked in this order: databases, tables and partitions; transactions, ascending; lock queues; write id counters, ascending;
+the counter of transaction ids; components. Nothing else is waited for while one is held.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Exceptions(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A transaction as it is shown; times in milliseconds."""
+    """The shown fields of a transaction; times in milliseconds."""
 
     id: int
     state: str
@@ -233,7 +233,7 @@ def lock_many(session: Session, keys: Collection[int]) -> Later[list[StoredTrans
 
 
 def end(session: Session, ended: Sequence[StoredTransaction], state: str, now: int, commit_id: int | None = None) -> None:
-    """End locked transactions, with their locks and what else they hold; their components are left to others."""
+    """End locked transactions, with their locks and other rows; their components are left to others."""
     keys = [each.id for each in ended]
     holds = 0
     for each in ended:
@@ -245,7 +245,7 @@ def end(session: Session, ended: Sequence[StoredTransaction], state: str, now: i
 
 
 def heartbeat(session: Session, key: int, now: int) -> bool:
-    """Note that a transaction's owner lives, in a unit of work of its own; tell whether it is open."""
+    """Note a heartbeat of a transaction, in a database transaction of its own; return whether it is open."""
     return session.execute(HEARTBEAT, key=key, now=now) > 0
 
 
@@ -255,14 +255,14 @@ def heartbeat_range(session: Session, low: int, high: int, now: int) -> int:
 
 
 def states(session: Session, low: int, high: int) -> dict[int, str]:
-    """Return the states of those of a range, both ends included, that are there."""
+    """Return the states of the transactions of a range, both ends included, that exist."""
     return dict(session.rows(RANGE, low=low, high=high))
 
 
 def add_holds(session: Session, key: int, bits: int, now: int) -> Later[bool]:
-    """Note that there are rows of an open transaction elsewhere, and that its owner lives, together with the next statement.
+    """Note that an open transaction has rows elsewhere, and its heartbeat, together with the next statement.
 
-    The transaction is locked; what is returned tells whether it is open.
+    The transaction is locked; the answer is whether it is open.
     """
     answer = session.enqueue(ADD_HOLDS, key=key, bits=bits, now=now)
     return lambda: answer.count > 0
@@ -279,7 +279,7 @@ def timed_out(session: Session, since: int, since_replicated: int, most: int) ->
 
 
 def exceptions(session: Session, without: Collection[int] = ()) -> Exceptions:
-    """Return the highest id and all that are open or aborted, but those of the types `without`, as they are at one moment."""
+    """Return the highest id and all open or aborted transactions, except the types `without`, at one moment."""
     if without:
         rows = session.rows(SNAPSHOT_WITHOUT, counter=counters.TRANSACTION, types=list(without))
     else:

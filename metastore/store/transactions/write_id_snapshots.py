@@ -75,9 +75,9 @@ _LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
 def snapshot_query(*, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
     """Return the query of a snapshot with or without exceptions, for one table or many: first a row for each table, then write ids.
 
-    What a snapshot sees is looked for in order, so that PostgreSQL goes by the index: the lowest is most often seen, while a table of
-    others' may come first in the heap. Ranges come with their table as one text, which costs a tenth of a row for each; but not those of
-    which all transactions are settled, which are seen as a whole.
+    Seen write ids are looked for in order, so that PostgreSQL uses the index: the lowest is most often seen, while rows of other tables may
+    be first in the heap. Ranges are returned with their table as one text, which costs a tenth of a row for each, except those whose
+    transactions are all settled: these are seen as a whole.
     """
     seen = (
         sa.select(constant(1))
@@ -133,15 +133,15 @@ class Mark(NamedTuple):
     """None above it has a write id of the table."""
 
     def raised(self, below: int | None, *, seen: bool) -> Mark:
-        """Return what further write ids make of it: the highest of a transaction of the snapshot, and whether one is seen."""
+        """Return the snapshot with further write ids: the highest of a transaction of the snapshot, and whether one is seen."""
         return self._replace(below=max(self.below or 0, below or 0) or None, seen=self.seen or seen)
 
 
 class SeenTables(NamedTuple):
-    """Tables as a snapshot of transactions sees them: marks, the write ids that it does not see, each with its transaction, and ranges.
+    """Tables as a snapshot of transactions sees them: marks, unseen write ids, each with its transaction, and ranges.
 
     Ranges of which it may not see all are left for the caller to evaluate, as (first transaction, last one, first write id); marks and
-    write ids tell of the others only.
+    write ids cover the others only.
     """
 
     marks: dict[TableKey, Mark]
@@ -150,16 +150,15 @@ class SeenTables(NamedTuple):
 
 
 def seen_whole(session: Session, keys: Collection[TableKey]) -> dict[TableKey, Mark]:
-    """Return what a snapshot makes of tables of which it sees all write ids; those that never had a counter are missing."""
+    """Return the write id snapshots of tables whose write ids are all seen; tables that never had a counter are missing."""
     rows = session.rows(LAST_OF[len(keys) == 1], **naming(keys))
     return {TableKey(*names): Mark(int(last), int(last) or None, True, int(transaction)) for *names, last, transaction in rows}
 
 
 def snapshot(session: Session, keys: Collection[TableKey], mark: int, exceptions: Sequence[int]) -> SeenTables:
-    """Return what a snapshot of transactions makes of tables, and perhaps of others.
+    """Return the write id snapshots of tables, and perhaps of others, by a snapshot of transactions.
 
-    Its exceptions ascend, and those above the mark are left out. Tables without write ids are missing; the write ids that it does not
-    see ascend.
+    Its exceptions ascend, and those above the mark are left out. Tables without write ids are missing; unseen write ids ascend.
     """
     marks: dict[TableKey, Mark] = {}
     unseen: dict[TableKey, list[tuple[int, int]]] = {}

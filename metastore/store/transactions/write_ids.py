@@ -1,8 +1,8 @@
 """Rows of write ids: the counter of each table, the ids of transactions, and the lowest that an open reader needs.
 
-One function per statement. Who allocates or commits changes holds the table's counter until the transaction ends. A write id is a row of
-its own, or it is within a range: one row for consecutive transactions that were opened in batches, with consecutive write ids. In one table
-no transaction is in two ranges, or in a range and a row, so that ranges are in the order of their transactions.
+One function per statement. An allocation or a commit of changes holds the table's counter until the transaction ends. A write id is a row
+of its own, or it is within a range: one row for consecutive transactions that were opened in batches, with consecutive write ids. In one
+table no transaction is in two ranges, or in a range and a row, so that ranges are in the order of their transactions.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class TableKey(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Consecutive transactions, both ends included, and the write id of the first; that of each following one is one higher."""
+    """Consecutive transactions, both ends included, and the write id of the first; each following one's is one higher."""
 
     first: int
     last: int
@@ -139,11 +139,11 @@ class Range(NamedTuple):
         return self.write_id + transaction - self.first
 
     def among(self, transactions: Sequence[int]) -> Sequence[int]:
-        """Return those of some transactions, which ascend, that are in it."""
+        """Return the transactions, which ascend, that are in the range."""
         return transactions[bisect_left(transactions, self.first) : bisect_right(transactions, self.last)]
 
     def without(self, transactions: Sequence[int]) -> Iterator[Range]:
-        """Return what is left without some transactions, which ascend."""
+        """Return the ranges that are left without some transactions, which ascend."""
         first = self.first
         for gone in self.among(transactions):
             if first < gone:
@@ -164,7 +164,7 @@ def named(key: TableKey) -> dict[str, str]:
 
 
 def naming(keys: Collection[TableKey]) -> dict[str, Any]:
-    """Return the parameters that name tables: those of the statement for one, or of that for many."""
+    """Return the parameters that name tables, for the statement for one or for the statement for many."""
     return named(next(iter(keys))) if len(keys) == 1 else _among(keys)
 
 
@@ -180,7 +180,7 @@ def take(session: Session, key: TableKey, transactions: Sequence[int]) -> Later[
 
 
 def of_transactions(session: Session, key: TableKey, transactions: Sequence[int]) -> Later[dict[int, int]]:
-    """Return the write ids of those of the transactions, which ascend, that have one in a table, together with the next statement."""
+    """Return the write ids of the transactions, which ascend, that have one in a table, together with the next statement."""
     keys = list(transactions)
     answer = session.enqueue(OF_TRANSACTIONS, keys=keys, lowest=keys[0], highest=keys[-1], **named(key))
     return lambda: {each: found.of(each) for found in map(Range._make, answer.rows) for each in found.among(keys)}
@@ -208,12 +208,12 @@ def insert(session: Session, key: TableKey, pairs: Iterable[tuple[int, int]]) ->
 
 
 def insert_ranges(session: Session, key: TableKey, ranges: Iterable[Range]) -> None:
-    """Add ranges of transactions with their write ids in a table, of which none has one: whoever adds some holds the table's counter."""
+    """Add ranges of transactions with their write ids in a table, none of which has one yet; the caller holds the table's counter."""
     session.enqueue_insert(write_id_ranges, RANGE_COLUMNS, [(*key, *each) for each in ranges])
 
 
 def delete(session: Session, key: TableKey, transactions: Sequence[int] | None = None) -> None:
-    """Remove the write ids of a table, or those of some transactions, which ascend, in it: ranges leave what they have of others."""
+    """Remove the write ids of a table, or of some transactions, which ascend, in it: ranges keep the other transactions."""
     if transactions is None:
         for statement in FORGET:
             session.enqueue(statement, **named(key))
@@ -255,7 +255,7 @@ def lock_counters(session: Session, keys: Collection[TableKey]) -> Answer:
 
 
 def make_missing(session: Session, keys: Collection[TableKey], held: Answer) -> bool:
-    """Make the counters of tables that have none; tell whether some had none: they are to be held then."""
+    """Make the counters of tables that have none; return whether some had none: they are to be held then."""
     missing = set(keys) - {TableKey(*row) for row in held.rows}
     if missing:
         first = {"next": 1, "last_transaction": 0, "last_change": 0}
@@ -264,13 +264,13 @@ def make_missing(session: Session, keys: Collection[TableKey], held: Answer) -> 
 
 
 def note_changes(session: Session, keys: Collection[TableKey], commit_id: int) -> None:
-    """Note the commit of changes of tables as wholes, whose counters are held, where others go by it; together with the next statement."""
+    """Note the commit of changes of tables as wholes, whose counters are held, where others use it; together with the next statement."""
     if session.notes_changes and keys:
         session.enqueue(CHANGED[len(keys) == 1], commit_id=commit_id, **naming(keys))
 
 
 def insert_history(session: Session, transaction: int, lowest: Iterable[tuple[TableKey, int]]) -> None:
-    """Note the lowest write ids that an open transaction's snapshot may look behind; what is noted stays."""
+    """Note the lowest write ids that an open transaction's snapshot may need; existing notes stay."""
     session.insert_missing(
         min_history, [{"transaction_id": transaction, **key._asdict(), "write_id": write_id} for key, write_id in lowest]
     )

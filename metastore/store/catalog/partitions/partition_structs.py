@@ -1,4 +1,4 @@
-"""Turn rows of partitions into structs, and structs into rows. What many partitions have in common is decoded and encoded once."""
+"""Turn rows of partitions into structs, and structs into rows. Parts that many partitions share are decoded and encoded once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PartitionStructs:
         return out
 
     def tuples(self, rows: Sequence[Row]) -> list[Any]:
-        """Return the fields of the partitions, in the order of their declaration: what stands for structs in a reply."""
+        """Return the fields of the partitions, in the order of their declaration: tuples that stand for structs in a reply."""
         return self._fields(rows, descriptors.StorageFormat.row_at)
 
     def _fields(self, rows: Sequence[Row], described: Callable[..., Any]) -> list[Any]:

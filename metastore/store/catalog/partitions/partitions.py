@@ -56,7 +56,7 @@ HAND_OVER_STATISTICS = (
     sa.update(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys")).values(table_id=sa.bindparam("new_table"))
 )
 _BELOW = sa.func.substr(PARTITION.location, 3, type_=sa.String())
-DETACH = (  # MySQL sets one after the other: the place goes by the location as it was
+DETACH = (  # MySQL sets one after the other: the place needs the old location
     sa.update(partitions)
     .where(OF_TABLE, PARTITION.location.like(constant("./%")))
     .ordered_values(
@@ -97,12 +97,12 @@ def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tup
 
 
 def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
-    """Return those of the names that the table has."""
+    """Return the names that the table has."""
     return {*session.column(EXISTING, table_id=table_id, names=ascending(names))}
 
 
 def existing_in(session: Session, table: Table, names: Sequence[str]) -> tuple[Table | None, set[str]]:
-    """Lock a table as `tables.lock_known` does; return it, None when it is gone, and those of the names that it has: one round trip."""
+    """Lock a table as `tables.lock_known` does; return it, None when it is gone, and the names that it has: one round trip."""
     assert table.id is not None
     answer = tables.lock_known(session, table)
     there = existing(session, table.id, names)
@@ -116,12 +116,12 @@ def find(session: Session, table: Table, name: str) -> Partition | None:
 
 
 def named_rows(session: Session, table: Table, names: Sequence[str]) -> Sequence[Row]:
-    """Return the rows (`FIELDS`) of those of the names that are there, ascending by name."""
+    """Return the rows (`FIELDS`) of the names that exist, ascending by name."""
     return session.rows(NAMED, table_id=table.id, names=ascending(names))
 
 
 def named(session: Session, table: Table, names: Sequence[str]) -> list[tuple[int, str, Partition]]:
-    """Return (key, name, partition) of those of the names that are there, ascending by name."""
+    """Return (key, name, partition) of the names that exist, ascending by name."""
     return _keyed(session, table, named_rows(session, table, names))
 
 
@@ -131,14 +131,14 @@ def lock_named(session: Session, table: Table, names: Sequence[str]) -> list[tup
 
 
 class Locked(NamedTuple):
-    """A table that is held, and those of its named partitions that are there as `named` returns them."""
+    """A table that is held, and the existing ones of its named partitions in the form of `named`."""
 
     table: Table
     partitions: list[tuple[int, str, Partition]]
 
 
 class Locking:
-    """Locks a table as `tables.lock_known` does and its named partitions, in one round trip, which may be that of the next statement."""
+    """Locks a table as `tables.lock_known` does and its named partitions, in one round trip, which may be the next statement's."""
 
     def __init__(self, session: Session, table: Table, names: Sequence[str], known: tables.Known | None = None) -> None:
         """`known` is the table where it may be another one by now; then it is noted there whether it is that still."""
@@ -157,7 +157,7 @@ class Locking:
         return rows if self._known.is_current else None
 
     def locked(self) -> Locked | None:
-        """Return what is locked, or None, as `rows` does."""
+        """Return the locked rows, or None, as `rows` does."""
         rows = self.rows()
         held = tables.locked(self._session, self._table, self._held, self._known.state)
         return None if rows is None or held is None else Locked(held, _keyed(self._session, held, rows))
@@ -225,17 +225,17 @@ def count(session: Session, table_id: int) -> int:
 
 
 def locations_outside(session: Session, table_id: int) -> list[str]:
-    """Return the locations of partitions that do not lie below the table's."""
+    """Return the locations of partitions that are not below the table's."""
     return session.column(OUTSIDE, table_id=table_id)
 
 
 def locations_outside_in(session: Session, database_id: int) -> list[tuple[int, str]]:
-    """Return (key of the table, location) of a database's partitions that do not lie below their table's."""
+    """Return (key of the table, location) of a database's partitions that are not below their table's."""
     return [(table_id, location) for table_id, location in session.rows(OUTSIDE_IN, key=database_id)]
 
 
 def delete(session: Session, table: Table, keys: Sequence[int]) -> None:
-    """Remove locked partitions of a table with what hangs on them."""
+    """Remove locked partitions of a table with their dependent rows."""
     session.enqueue(DELETE_STATISTICS, keys=list(keys))
     session.enqueue(DELETE_PRIVILEGES, of_table=table.id, keys=list(keys))
     session.enqueue(DELETE, keys=list(keys))
@@ -247,9 +247,9 @@ def detach(session: Session, table_id: int, base: str) -> None:
 
 
 def follow(session: Session, table_id: int, old: str, new: str) -> None:
-    """Let partitions in a table's directory follow it from one location to another, however their own locations are spelled.
+    """Let partitions in a table's directory follow it from one location to another, in every spelling of their own locations.
 
-    Those at their default places are stored relative to it and need nothing: what this takes does not grow with their number.
+    Those at their default places are stored relative to it and need no change: the time does not grow with their number.
     """
     base, target = place_of(old) or "", place_of(new) or ""
     changes = []

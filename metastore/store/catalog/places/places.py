@@ -1,6 +1,6 @@
-"""Find what lies in directories, by the indexed texts of their places, and keep others from what is being made. Never changes a row.
+"""Find the objects in directories, by the indexed texts of their places, and lock out others while an object is made. Never changes a row.
 
-A row tells its place by `places.place_of`, cut where an index ends: what is found may lie beside what was asked for, never the other way.
+A row holds its place as `places.place_of`, cut where an index ends: a look-up may return false positives, never false negatives.
 """
 
 from __future__ import annotations
@@ -76,15 +76,15 @@ class PlaceRow(NamedTuple):
     table: str | None
     partition: str | None
     location: str | None
-    """One that begins with `./` lies below `base`."""
+    """A location that begins with `./` is below `base`."""
     base: str | None
     table_id: int | None
 
 
 def claim(session: Session, subject: Sequence[str | list[str]]) -> None:
-    """Wait for whoever is making the object and keep others from it until the transaction ends, by locking the row above it.
+    """Wait for a transaction that is making the object and keep others from it until this one ends, by locking the row above it.
 
-    `subject` is a journal entry's. Nothing lies above a catalog.
+    `subject` is a journal entry's. A catalog has no row above it.
     """
     kind, *name = subject or ("",)
     outer = [each for each in name if isinstance(each, str)]
@@ -97,7 +97,7 @@ def claim(session: Session, subject: Sequence[str | list[str]]) -> None:
 
 
 def found(session: Session, low: str, high: str, above: Sequence[str]) -> list[PlaceRow]:
-    """Return what has a place from one text up to below another, tables with one of the places `above`, and all catalogs.
+    """Return the objects with a place from one text up to below another, tables with one of the places `above`, and all catalogs.
 
     Partitions at their table's place and their own name are left out: see `by_default`.
     """
@@ -105,5 +105,5 @@ def found(session: Session, low: str, high: str, above: Sequence[str]) -> list[P
 
 
 def by_default(session: Session, table_id: int, low: str, high: str) -> list[str]:
-    """Return the names, from one text up to below another, of a table's partitions that lie at its place and their own name."""
+    """Return the names, from one text up to below another, of a table's partitions that are at its place and their own name."""
     return session.column(DEFAULT, table_id=table_id, low=session.lowest(low), high=high)

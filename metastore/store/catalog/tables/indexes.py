@@ -24,7 +24,7 @@ _INDEX_TABLE_NAME = (INDEX_DATABASE.c.catalog, INDEX_DATABASE.c.name, INDEX_TABL
 
 
 def _with_index_table(rows: sa.FromClause) -> sa.FromClause:
-    """Return rows of indexes with those of their index tables and these tables' databases."""
+    """Return rows of indexes, joined with their index tables and these tables' databases."""
     return rows.join(INDEX_TABLE, INDEX.index_table_id == INDEX_TABLE.c.id).join(
         INDEX_DATABASE, INDEX_TABLE.c.database_id == INDEX_DATABASE.c.id
     )
@@ -117,7 +117,7 @@ def insert(session: Session, table_id: int, index_table_id: int, index: Index) -
 
 
 def set_parameters(session: Session, catalog: str, database: str, table: str, name: str, parameters: dict[str, str]) -> bool:
-    """Give an index other parameters; tell whether it is there."""
+    """Give an index other parameters; return whether it exists."""
     where = {"catalog_key": catalog, "database_key": database, "table_key": table, "name_key": name}
     row = session.row(LOCK, **where)
     if row is None:
@@ -127,5 +127,5 @@ def set_parameters(session: Session, catalog: str, database: str, table: str, na
 
 
 def delete(session: Session, catalog: str, database: str, table: str, name: str) -> bool:
-    """Remove an index, whose table stays; tell whether it was there."""
+    """Remove an index, whose table stays; return whether it existed."""
     return session.execute(DELETE, catalog_key=catalog, database_key=database, table_key=table, name_key=name) > 0

@@ -190,9 +190,9 @@ class Known:
 
     table: Table
     state: Row | None
-    """The row as an earlier call read it (`STATE`): the holder of the row has to see that it still is so."""
+    """The row as an earlier call read it (`STATE`): the holder of the row must see it unchanged."""
     is_current: bool = False
-    """Whether the row was locked and said so still: what fails from then on fails for the table as it is."""
+    """Whether the row was locked and unchanged: a later failure is then final."""
 
 
 def cached(database: Database, catalog: str, database_name: str, name: str) -> Known | None:
@@ -211,7 +211,7 @@ def find_and_cache(session: Session, catalog: str, database_name: str, name: str
 
 
 def find_many(session: Session, catalog: str, database_name: str, names: Sequence[str]) -> list[Table]:
-    """Return those of the named tables that are there, ascending by name."""
+    """Return the named tables that exist, ascending by name."""
     rows = session.rows(FIND_MANY, catalog_key=catalog, database_key=database_name, names=ascending(names))
     return [_struct(session.database, row) for row in rows]
 
@@ -256,7 +256,7 @@ def lock_known(session: Session, table: Table, *, exclusively: bool = False) -> 
 
 
 def locked(session: Session, table: Table, answer: Answer, state: Row | None = None) -> Table | None:
-    """Return a table that `lock_known` locked, as it is now; None when it was dropped or renamed. `state` is what its row said."""
+    """Return a table that `lock_known` locked, as it is now; None when it was dropped or renamed. `state` is the state of its row."""
     row = answer.rows[0] if answer.rows else None
     if row is None or row[0] != table.id:
         return None
@@ -266,7 +266,7 @@ def locked(session: Session, table: Table, answer: Answer, state: Row | None = N
 
 
 def is_locked(table: Table, answer: Answer, state: Row | None) -> bool:
-    """Return whether `lock_known` found that very table, and its row said no other than `state`, if that is known."""
+    """Return whether `lock_known` found that very table, with its row in the `state`, if that is known."""
     row = answer.rows[0] if answer.rows else (None,)
     return bool(row[0] == table.id if state is None else row == state)
 
@@ -284,13 +284,13 @@ def names(session: Session, catalog: str, database_name: str, table_type: str | 
 
 
 def meta(session: Session, catalog: str, database_name: str | None) -> list[TableMeta]:
-    """Return what a listing shows of all tables of a database, or of a whole catalog, ascending by database and name."""
+    """Return the fields of a listing for all tables of a database, or of a whole catalog, ascending by database and name."""
     clause = META if database_name is None else META_OF_DATABASE
     return [TableMeta(*row) for row in session.rows(clause, catalog_key=catalog, database_key=database_name)]
 
 
 def facts(session: Session, catalog: str, database_name: str) -> list[FilteredTable]:
-    """Return what table filters look at, for all tables of a database, ascending by name."""
+    """Return the fields for table filters, for all tables of a database, ascending by name."""
     rows = session.rows(FACTS, catalog_key=catalog, database_key=database_name)
     return [FilteredTable(row[0], row[1], row[2], row[3], orjson.loads(row[4])) for row in rows]
 
@@ -304,7 +304,7 @@ def insert(session: Session, database_id: int, table: Table) -> int:
 
 
 def update(session: Session, key: int, database_id: int, table: Table, old: Table) -> None:
-    """Change a table's row; `old` is what was stored, so that unchanged descriptors are not written again."""
+    """Change a table's row; `old` is the stored table, so that unchanged descriptors are not written again."""
     if table.dbName != old.dbName:
         authorization_changes.note(session)  # in which databases somebody sees a table
     values, bodies = _values(table)

@@ -1,6 +1,6 @@
 """Sources of materialized views, which the rows of their tables keep as JSON. One function per statement.
 
-Hive names the tables of a view `database.name`, and means those of the view's own catalog.
+Hive names the tables of a view `database.name`: they are in the view's own catalog.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WRITE = sa.update(tables).where(_IS_ONE).values(creation_metadata=sa.bindparam("
 
 
 def decode(text: str) -> CreationMetadata:
-    """Return what a materialized view was made from."""
+    """Return the sources of a materialized view."""
     raw = orjson.loads(text)
     sources = raw.pop("sourceTables", None)
     metadata = CreationMetadata(**raw)
@@ -63,7 +63,7 @@ def encode(metadata: CreationMetadata | None) -> str | None:
 
 
 def set_sources(session: Session, key: int, metadata: CreationMetadata) -> None:
-    """Change what a materialized view was made from."""
+    """Change the sources of a materialized view."""
     session.execute(WRITE, key=key, creation_metadata=encode(metadata))
 
 
@@ -87,7 +87,7 @@ def _views(session: Session) -> Iterator[_View]:
 
 
 def readings(catalog: str, text: str) -> set[Names]:
-    """Return what `database.name` or `catalog.database.name` may mean: names may hold dots themselves."""
+    """Return the possible meanings of `database.name` or `catalog.database.name`: names may hold dots themselves."""
     parts = text.lower().split(".")
     return {
         (".".join(parts[:own]) or catalog, ".".join(parts[own:end]), ".".join(parts[end:]))
@@ -127,7 +127,7 @@ def has_views(session: Session) -> bool:
 
 
 def add_changed_rows(session: Session, key: int, counts: Sequence[int]) -> None:
-    """Add how many rows of a table were inserted, updated and deleted to what the materialized views made from it have noted."""
+    """Add the numbers of inserted, updated and deleted rows of a table to the notes of materialized views made from it."""
     name = session.row(NAME_OF, key=key)
     if name is None:
         return
