@@ -36,7 +36,7 @@ class _Pattern:
         self.parts = parts
         self.ends = (parts[:1] == [(_ANY, False)], parts[-1:] == [(_ANY, False)])
         self.inner = "".join(text for text, is_letter in parts if is_letter)
-        """All letters: what a text must hold, where no wildcard stands between them."""
+        """All letters: a matching text contains them, where no wildcard is between them."""
         self.is_simple = bool(self.inner) and sum(not is_letter for _, is_letter in parts) == sum(self.ends)
         self.runs = ["".join(text for text, _ in run) for is_letter, run in groupby(parts, itemgetter(1)) if is_letter]
         """Letters between wildcards."""
@@ -47,7 +47,7 @@ class _Pattern:
         return compile_expression("".join(_literal(text) if is_letter else text for text, is_letter in self.parts))
 
     def among(self, texts: Sequence[str]) -> list[str]:
-        """Return those of the texts, which ascend, that match: those that begin so are found without a look at the others."""
+        """Return the matches among texts, which ascend: those with the prefix are found without a look at the others."""
         inner = self.inner
         if not self.is_simple:
             matches = self.matcher()
@@ -70,7 +70,7 @@ class _Pattern:
 
 
 def _beginning_with(begin: str, texts: Sequence[str]) -> list[str]:
-    """Return those of the texts, which ascend, that begin so."""
+    """Return the texts, which ascend, that begin with the prefix."""
     length = len(begin)
     return [*texts[bisect_left(texts, begin) : bisect_right(texts, begin, key=lambda text: text[:length])]]
 

@@ -1,4 +1,4 @@
-"""Say what a catalog, database, table, function or column may be called, and match names against patterns.
+"""Decide which names a catalog, database, table, function or column may have, and match names against patterns.
 
 Source: Hive's MetaStoreUtils (validateName, encodeTableName, parseDbName), StringUtils.normalizeIdentifier and
 ObjectStore.appendPatternCondition. A name that passes here never makes a path leave its parent. This module never
@@ -63,7 +63,9 @@ def _allowed(special_characters: bool) -> str:
 
 
 def directory_name(table: str) -> str:
-    """Return what a table's directory is called by default: what is not a letter, digit or `_` stands as its number, `a-45-b` for `a-b`."""
+    """Return the default name of a table's directory: its number replaces a character that is not a letter, digit or `_`, `a-45-b` for
+    `a-b`.
+    """
     return table if _PLAIN.fullmatch(table) else "".join(each if each.isalnum() or each == "_" else f"-{ord(each)}-" for each in table)
 
 
@@ -106,7 +108,7 @@ def is_class_name(text: str) -> bool:
 def split_database(name: str | None, default_catalog: str = "hive") -> tuple[str, str | None]:
     """Split a database argument into catalog and database; the latter None for "all", "" for an empty name.
 
-    `@cat#db`, `@cat#` (no database), `@cat#!` (the empty name); anything without `@` lies in `default_catalog`.
+    `@cat#db`, `@cat#` (no database), `@cat#!` (the empty name); anything without `@` is in `default_catalog`.
     MetaError for `@` without `#`.
     """
     if name is None:
@@ -134,9 +136,9 @@ def exact_name(pattern: str | None) -> str | None:
 def pattern_matcher(pattern: str | None) -> Callable[[str], bool]:
     """Return a predicate over names for one of Hive's name patterns.
 
-    None and "*" match every name, "" none. Otherwise alternatives stand between `|` (also inside brackets, as in
-    Hive), `*` stands for any characters, and what remains is a case-insensitive regular expression over the whole name.
-    MetaError when it is not a regular expression. The time to match grows only linearly with the name.
+    None and "*" match every name, "" none. Otherwise alternatives are separated by `|` (also inside brackets, as in Hive), `*` means any
+    characters, and the rest is a case-insensitive regular expression over the whole name. MetaError when it is not a regular expression.
+    The time to match grows only linearly with the name.
     """
     if pattern is None or pattern == "*":
         return lambda _: True

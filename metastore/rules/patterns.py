@@ -1,4 +1,4 @@
-r"""Match regular expressions in time linear in the text, whatever the expression.
+r"""Match any regular expression in time linear in the text.
 
 Clients may send any regular expression as a name pattern or table filter. Java's and Python's backtracking engines
 can be made to run for years by one of them, so expressions are compiled to a Thompson automaton whose deterministic
@@ -234,7 +234,7 @@ class _Parser:
         return character
 
     def character_class(self) -> CharacterTest:
-        """Read what follows a `[`: members, other classes among them, and with `&&` what is in all of several sets."""
+        """Read the rest of a class after `[`: members, other classes among them, and with `&&` the intersection of several sets."""
         self.nesting += 1
         if self.nesting > MAXIMUM_NESTING:
             raise ValueError("its classes are nested too deeply")

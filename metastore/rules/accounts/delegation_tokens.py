@@ -26,7 +26,7 @@ class Identifier:
     renewer: str
     """"" if nobody can renew it."""
     real_user: str
-    """Who got it for its owner; "" if that was the owner."""
+    """The user who got it for its owner; "" if that was the owner."""
     issued: int
     max_date: int
     sequence: int
@@ -55,7 +55,7 @@ class DelegationToken:
 
 
 class _Reader:
-    """Reads what WritableUtils writes. Raises InvalidInput."""
+    """Reads the encodings of Hadoop's WritableUtils. Raises InvalidInput."""
 
     def __init__(self, data: bytes, what: str) -> None:
         self._data = data

@@ -1,6 +1,6 @@
 r"""Turn a Kerberos principal into a user's short name by the rules of `hadoop.security.auth_to_local`. It never looks up a user.
 
-Source: Hadoop's KerberosName and its tests. What Hadoop reads otherwise: DEFAULT's realm comes from krb5.conf there, from the server's own
+Source: Hadoop's KerberosName and its tests. Differences to Hadoop: DEFAULT's realm is taken from krb5.conf there, from the server's own
 principal here; a name with an escaped separator (`\/`) is refused here, because Hadoop splits it in the wrong place.
 """
 

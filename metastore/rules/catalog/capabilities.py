@@ -30,7 +30,7 @@ BUCKETS = "HIVEBUCKET2"
 UNMODIFIED = "ACCEPTS_UNMODIFIED_METADATA"
 MATERIALIZED_VIEWS = "HIVEMQT"
 TABLE_CAPABILITIES = "OBJCAPABILITIES"
-"""Parameter of a table that lists what it needs, instead of what its kind needs."""
+"""Parameter of a table that lists the capabilities that it needs, instead of those of its kind."""
 
 NO_ACCESS, READ_ONLY, READ_WRITE = 1, 2, 8
 
@@ -65,8 +65,8 @@ def check_capabilities(table: Table, capabilities: Collection[str] | None, clien
 def check_full_acid(table: Table, has_write_ids: Callable[[], bool]) -> None:
     """Raise MetaError when a client that names no capability would misread this full ACID table.
 
-    No client does without capabilities but Hive 2.3's, which numbers what it writes by transactions: tables that it made and that never
-    had a write id are for all. Hive 3's and 4's clients, Trino's, Impala's and Doris' name one. Spark's own, which is Hive 2.3's, and
+    Of clients without capabilities only Hive 2.3's reads it rightly, which numbers its writes by transactions: tables that it made and that
+    never had a write id are for all. Hive 3's and 4's clients, Trino's, Impala's and Doris' name one. Spark's own, which is Hive 2.3's, and
     prestodb's list the files: they see none of the rows or deleted ones, and write beside them.
     """
     if not is_full_acid(table) or not (made_by_spark(table) or _knows_write_ids(table) or has_write_ids()):
@@ -89,7 +89,7 @@ def check_made_by_spark(table: Table) -> None:
 
 
 def made_by_spark(table: Table) -> bool:
-    """Return whether Spark made the table: it then says of which release it is."""
+    """Return whether Spark made the table: it then holds the release of Spark."""
     return "spark.sql.create.version" in (table.parameters or {})
 
 
@@ -112,7 +112,7 @@ def check_create(table: Table, capabilities: Collection[str] | None, client_name
 
 
 def access(table: Table, capabilities: Collection[str]) -> TableAccess:
-    """Return what a client with these 4.x capabilities may do with a table."""
+    """Return the accesses to a table of a client with these 4.x capabilities."""
     known = set(capabilities)
     reads, writes = required(table)
     missing_read = () if not reads or known & set(reads) else reads
@@ -120,7 +120,7 @@ def access(table: Table, capabilities: Collection[str]) -> TableAccess:
     if table.tableType == "MATERIALIZED_VIEW":
         missing_read = () if MATERIALIZED_VIEWS in known and known & {CONNECTOR_READ, FULL_ACID_READ} else reads
     elif writes and not missing_write and not is_external(table):
-        missing_read = ()  # who may write a managed table may read it
+        missing_read = ()  # a client that may write a managed table may read it
     stated = (table.parameters or {}).get(TABLE_CAPABILITIES)
     if stated is not None:
         missing_read = tuple(name for name in reads if name not in known)
@@ -135,8 +135,8 @@ def access(table: Table, capabilities: Collection[str]) -> TableAccess:
 def required(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the capabilities that reading and writing a table need.
 
-    Any one of those for reading is enough, but for a materialized view, which needs the last and one that reads transactional tables; the
-    first or last of those for writing. What the table itself states (`OBJCAPABILITIES`) is needed entirely.
+    For reading any one of the list is enough, except for a materialized view, which needs the last and one that reads transactional tables;
+    for writing the first or last. The table's own list (`OBJCAPABILITIES`) is needed entirely.
     """
     stated = (table.parameters or {}).get(TABLE_CAPABILITIES)
     if stated is not None:
@@ -163,8 +163,8 @@ def is_bucketed(sd: StorageDescriptor | None) -> bool:
 
 
 def misreads_buckets(capabilities: Collection[str] | None) -> bool:
-    """Return whether a client would misread the buckets of external tables: it declares what it can, and not that it knows their hash.
+    """Return whether a client would misread the buckets of external tables: it declares capabilities, but not the one for their hash.
 
-    One that wants metadata as they are looks at `accessType` instead.
+    A client that wants unchanged metadata looks at `accessType` instead.
     """
     return bool(capabilities) and not {BUCKETS, UNMODIFIED, *RAW_METADATA} & {*(capabilities or ())}

@@ -1,8 +1,8 @@
-"""Say what a change of a table's columns means: which were renamed, which went, and what that does to whatever names columns.
+"""Interpret a change of a table's columns: the renamed ones, the removed ones, and the effect on everything that names columns.
 
-A column that has another name at the same place, as after Hive's `CHANGE`, was renamed if neither name is elsewhere; so was the one
-column whose name went when one came, as after `CHANGE .. FIRST`. Names are compared as they are stored: in lower case. Source: Hive's
-HiveAlterHandler, where bucket columns and constraints do not follow. Nothing here looks at what is stored.
+A column that has another name at the same place, as after Hive's `CHANGE`, was renamed if neither name is elsewhere. So was the one removed
+column when one was added, as after `CHANGE .. FIRST`. Names are compared as they are stored: in lower case. Source: Hive's
+HiveAlterHandler, where bucket columns and constraints do not follow. This module reads nothing stored.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def difference(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> Column
 
 
 def lost_columns(old: Sequence[FieldSchema] | None, new: Sequence[FieldSchema] | None) -> list[str]:
-    """Return the columns that went or have another type: what is known of their values holds no more."""
+    """Return the columns that were removed or have another type: their statistics are no longer valid."""
     kept = {(normalize(column.name), column.type) for column in new or ()}
     return [normalize(column.name) for column in old or () if (normalize(column.name), column.type) not in kept]
 
@@ -82,14 +82,14 @@ def without_keys(columns: Sequence[FieldSchema], keys: Sequence[FieldSchema]) ->
 
 
 def is_clustered(sd: StorageDescriptor) -> bool:
-    """Return whether a storage descriptor names columns: those of buckets, of an order, or skewed ones."""
+    """Return whether a storage descriptor names columns, as bucket, sort or skew columns."""
     return bool(sd.bucketCols or sd.sortCols or (sd.skewedInfo is not None and sd.skewedInfo.skewedColNames))
 
 
 def strangers(sd: StorageDescriptor | None, *before: StorageDescriptor | None) -> list[str]:
-    """Return the bucket, sort and skew columns that are no columns; none where the columns are the serde's affair.
+    """Return the bucket, sort and skew columns that the table lacks; none where the serde defines the columns.
 
-    What was strange `before`, in storage that is there already, is left out.
+    Columns that were missing `before`, in existing storage, are left out.
     """
     if sd is None or not is_clustered(sd) or not sd.cols:
         return []

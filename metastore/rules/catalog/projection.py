@@ -1,7 +1,7 @@
-"""Partitions and tables with only the fields that a request names; partitions as specs in which those of one storage descriptor share it.
+"""Partitions and tables with only the fields that a request names; partitions as specs, grouped by storage descriptor.
 
-Pure. Source: Hive's PartitionProjectionEvaluator, TableFields and MetaStoreServerUtils.getPartitionspecsGroupedByStorageDescriptor. Other
-than there a field list that is empty does not switch the request's filter off.
+Pure. Source: Hive's PartitionProjectionEvaluator, TableFields and MetaStoreServerUtils.getPartitionspecsGroupedByStorageDescriptor. Unlike
+there, an empty field list does not switch the request's filter off.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Tree = dict[str, "Tree"]
 def project(
     found: Sequence[Partition], fields: Sequence[str] | None, include: str | None = None, exclude: str | None = None
 ) -> list[Partition]:
-    """Return partitions with some fields, all without a list, and of their parameters those whose keys LIKE one pattern and not another.
+    """Return partitions with some fields, all without a list, and the parameters whose keys LIKE one pattern and not another.
 
     MetaError for a field that partitions do not have.
     """
@@ -118,7 +118,7 @@ def _nested(fields: Iterable[str]) -> Tree:
 
 
 def _picked(value: Any, tree: Tree, remembered: dict[tuple[int, int], Any]) -> Any:
-    """Return what a tree names of a struct, or of each of a list; what partitions share is made once."""
+    """Return the fields of a struct, or of each in a list, that a tree names; parts that partitions share are made once."""
     if not tree or value is None:
         return value
     key = id(value), id(tree)
@@ -168,6 +168,6 @@ def as_specs(table: Table, found: Iterable[Partition]) -> list[PartitionSpec]:
 
 
 def _key(sd: StorageDescriptor) -> tuple[Any, ...]:
-    """Return what is the same for descriptors that differ in their location alone: equal parts are one object."""
+    """Return a key that is equal for descriptors that differ in their location alone: equal parts are one object."""
     values = (value for name, value in sd.__dict__.items() if name != "location")
     return tuple(value if value is None or isinstance(value, (str, int)) else id(value) for value in values)

@@ -1,4 +1,4 @@
-"""Tell what kind of table a table is. Never changes it.
+"""Recognise the kind of a table. Never changes it.
 
 Source: Hive's MetaStoreUtils (isExternalTable, isInsertOnlyTableParam), TxnUtils (isAcidTable) and ObjectStore
 (convertToMTable, convertToTable). Everywhere but on store, "external" means the parameter, not the type.
@@ -27,7 +27,7 @@ _FORMAT_PARAMETERS = ("table_type", "spark.sql.sources.provider", "storage_handl
 VIEWS = frozenset({"VIRTUAL_VIEW"})
 """Types of tables that have no data and no directory; a materialized view has both."""
 INDEX_TABLE = "INDEX_TABLE"
-"""The type of a table that holds what an index of Hive 2.3 knows."""
+"""The type of a table that holds the content of a Hive 2.3 index."""
 
 
 def parameter(parameters: Mapping[str, str] | None, name: str) -> str | None:

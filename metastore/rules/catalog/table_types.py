@@ -1,9 +1,9 @@
-"""Decide as what a table is stored: its type, its transactional kind, and the root that its directory lies under.
+"""Decide how a table is stored: its type, its transactional kind, and the root of its directory.
 
-The rules stand as a table of all combinations in `docs/table-types.md`, which a test runs against `translate`. Mode
-`legacy` stores what was asked for, as the 2.3 and 3.1 servers do; `strict` keeps managed tables transactional, as CDP
-and Hive 4 do (MetastoreDefaultTransformer; that a client which can write ACID tables gets one is CDP's rule). Nothing
-here touches a directory, and no argument is changed.
+`docs/table-types.md` has the rules as a table of all combinations, which a test runs against `translate`. Mode `legacy` stores the
+requested type, as the 2.3 and 3.1 servers do; `strict` keeps managed tables transactional, as CDP and Hive 4 do
+(MetastoreDefaultTransformer; that a client with the capability to write ACID tables gets one is CDP's rule). Nothing here touches a
+directory, and no argument is changed.
 """
 
 from __future__ import annotations
@@ -70,22 +70,22 @@ _WITH_TRANSACTION = re.compile(r"\.v\d+\Z", re.ASCII)
 
 @dataclass(frozen=True)
 class Roots:
-    """Where tables of one database may lie: the warehouse's two roots and the database's own two locations."""
+    """The directories for tables of one database: the warehouse's two roots and the database's own two locations."""
 
     managed: str
     external: str | None
     database: str
-    """`locationUri`: where external tables lie, and all tables when there is no external root."""
+    """`locationUri`: the directory of external tables, and of all tables without an external root."""
     database_managed: str | None = None
     """`managedLocationUri`."""
     database_name: str = "default"
     keeps_own: bool = False
-    """Whether managed tables, too, lie in the database's own location, which is not the one that it would have by default."""
+    """Whether managed tables, too, are in the database's own location, which is not its default one."""
 
 
 @dataclass(frozen=True)
 class Translation:
-    """The table to store: a copy, and the root that its location lies under if none was given."""
+    """The table to store: a copy, and the root of its location if none was given."""
 
     table: Table
     root: Root
@@ -102,12 +102,12 @@ def translate(
     create_as_acid: bool = False,
     as_external: bool = False,
 ) -> Translation:
-    """Return as what a table that is being created is stored.
+    """Return how a new table is stored.
 
-    `as_external` is the client's wish that a managed table without the property becomes an external one, whatever else it would become.
-    `capabilities` are those that the client declares (4.x names), `client_name` is for error messages. MetaError when
-    the transactional parameters do not fit, when the client can not write what it creates, or when the location lies
-    where such a table may not. Only tables of the default catalog are translated.
+    `as_external` is the client's wish that a managed table without the property becomes an external one in any case. `capabilities` are the
+    client's declared ones (4.x names), `client_name` is for error messages. MetaError when the transactional parameters do not fit, when
+    the client can not write the table that it creates, or when the location is not allowed for such a table. Only tables of the default
+    catalog are translated.
     """
     table = copy(table)
     table.parameters = dict(table.parameters or {})
@@ -129,7 +129,7 @@ def translate(
 
 
 def translate_alter(old: Table, new: Table, *, mode: Mode, roots: Roots, default_catalog: str = "hive") -> Table:
-    """Return what to store for an altered table; MetaError as `translate`, and for taking `transactional` back."""
+    """Return the table to store for an altered one; MetaError as `translate`, and for taking `transactional` back."""
     new = copy(new)
     new.parameters = dict(new.parameters or {})
     new.tableType = stored_type(new)
@@ -202,17 +202,17 @@ def _make_external(table: Table) -> None:
 
 
 def root_of(table: Table) -> Root:
-    """Return the root that a table's default location lies under; a view has no directory, a materialized view has."""
+    """Return the root of a table's default location; a view has no directory, a materialized view has."""
     if table.tableType in VIEWS:
         return "none"
     return "external" if is_external(table) else "managed"
 
 
 def default_directory(root: Root, roots: Roots) -> str | None:
-    """Return the directory that a table without a location gets its own in, None for a view.
+    """Return the directory in which a table without a location gets its own, None for a view.
 
-    Without an external root all tables lie in the database's location. With one, an external table never lands below
-    the managed root nor a managed one outside it, even if the database's own locations say so, unless `keeps_own`.
+    Without an external root all tables are in the database's location. With one, an external table is never below the managed root nor a
+    managed one outside it, even if the database's own locations differ, unless `keeps_own`.
     """
     if root == "none":
         return None
@@ -230,7 +230,7 @@ def default_directory(root: Root, roots: Roots) -> str | None:
 
 
 def place_of_new(table: Table, location: str) -> str:
-    """Return where a new table lies that would lie at a location. One that Hive 4 drops without its data gets a place of its own.
+    """Return the location of a new table from its default one. A table that Hive 4 drops without its data gets a place of its own.
 
     Its name ends with the transaction that makes it, unless it ends so already: a later table of that name begins in another directory.
     Source: Hive's HMSHandler.getTableSuffix.
@@ -242,10 +242,10 @@ def place_of_new(table: Table, location: str) -> str:
 
 
 def validate_location(table: Table, roots: Roots) -> None:
-    """Raise MetaError when a given location lies where a table of this kind may not (strict mode only).
+    """Raise MetaError when a given location is not allowed for a table of this kind (strict mode only).
 
-    Managed tables lie in the database's managed location or the managed root; external ones, if there is an external
-    root, not below the managed one.
+    Managed tables are in the database's managed location or the managed root; external ones, with an external root, are not below the
+    managed one.
     """
     location = table.sd.location if table.sd is not None else None
     if not location or table.tableType in VIEWS or table.tableType == "MATERIALIZED_VIEW":
@@ -269,7 +269,7 @@ def validate_location(table: Table, roots: Roots) -> None:
 
 
 def _lies_outside(location: str, roots: Roots) -> bool:
-    """Return whether a location is the external root's, which may itself lie below the managed root."""
+    """Return whether a location belongs to the external root, which may itself be below the managed root."""
     inner = roots.external is not None and is_below(roots.external, roots.managed)
     own = roots.database_managed is not None and is_below(location, roots.database_managed)
     return inner and not own and roots.external is not None and is_below(location, roots.external)
@@ -283,7 +283,7 @@ def moves_on_rename(table: Table) -> bool:
 
 
 def is_below(location: str, root: str) -> bool:
-    """Return whether `location` is `root` or lies below it; `..` is resolved, the three names of S3 are one."""
+    """Return whether `location` is `root` or is below it; `..` is resolved, the three names of S3 are one."""
     scheme, authority, path = _parts(location)
     root_scheme, root_authority, root_path = _parts(root)
     if scheme and root_scheme and scheme != root_scheme:

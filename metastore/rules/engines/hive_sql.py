@@ -3,8 +3,8 @@ r"""Read SQL expressions that Hive keeps in its constraints: constants, and text
     constant("cast('ab' as varchar(3))")      'ab'
     respelled("`v` <> 'it\'s'", strings=..)  the same text with its strings, and times, spelled otherwise
 
-Strings stand in either kind of quotes, with escapes by backslash; strings that follow each other are one: `'it''s'` is `its`.
-Source: Hive's HiveLexer and BaseSemanticAnalyzer.unescapeSQLString; what Hive 4.0.1 stores (`tests/hive4/test_spark_constraints.py`).
+Strings are in either kind of quotes, with escapes by backslash; strings that follow each other are one: `'it''s'` is `its`.
+Source: Hive's HiveLexer and BaseSemanticAnalyzer.unescapeSQLString; constraints of Hive 4.0.1 (`tests/hive4/test_spark_constraints.py`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def constant(text: str, now: datetime) -> Any:
 
 
 def respelled(text: str, strings: Callable[[str], str], times: Callable[[str], str]) -> str:
-    """Return an expression with its strings spelled by `strings`, and what stands behind `timestamp` by `times`, which get their values."""
+    """Return an expression with its strings spelled by `strings`, and texts after `timestamp` by `times`, which get their values."""
 
     def spell(match: re.Match[str]) -> str:
         if match["name"]:

@@ -1,6 +1,6 @@
 """Conditions that a resource plan meets before Hive may run queries by it. Source: Hive's ObjectStore, whose words the messages are.
 
-Never looks at what a trigger says: Hive's server leaves that to the engine, which knows its counters.
+Never parses a trigger: Hive's server leaves that to the engine, which knows its counters.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from metastore.idl import WMFullResourcePlan, WMPool
 from metastore.rules.names import normalize
 
 NAMESPACE = "default"
-"""The namespace of requests that name none, as those of Hive 3."""
+"""The namespace of requests that name none, such as Hive 3's."""
 ENTITY_TYPES = ("USER", "GROUP", "APPLICATION")
 POLICIES = ("FAIR", "FIFO", "DEFAULT")
 _SMALLEST = 0.00001
@@ -21,7 +21,7 @@ _SMALLEST = 0.00001
 
 
 def namespace_of(name: str | None) -> str:
-    """Return a namespace as it is stored."""
+    """Return a namespace in its stored form."""
     return normalize(NAMESPACE if name is None else name)
 
 
@@ -31,7 +31,7 @@ def is_policy(name: str | None) -> bool:
 
 
 def pool_path(path: str) -> str:
-    """Return a pool's path as it is stored: names with a dot between parent and child. InvalidObject."""
+    """Return a pool's path in its stored form: names with a dot between parent and child. InvalidObject."""
     found = normalize(path)
     if not all(found.split(".")):
         raise InvalidObject(f"Pool path {path!r} has an empty part: name a pool, or parent.child")
@@ -39,7 +39,7 @@ def pool_path(path: str) -> str:
 
 
 def parent_of(path: str) -> str:
-    """Return the path of the pool that a pool lies in, "" for one at the root."""
+    """Return the path of a pool's parent, "" for one at the root."""
     return path.rpartition(".")[0]
 
 
@@ -65,7 +65,7 @@ def shortcomings(full: WMFullResourcePlan) -> tuple[list[str], list[str]]:
 
 
 def _misfits(pools: Sequence[WMPool]) -> list[str]:
-    """Return what is wrong with the tree of the pools: fractions of one pool's children, and children of none."""
+    """Return the faults of the tree of pools: sums of fractions of a pool's children, and children without a parent."""
     if not pools:
         return ["Root has no children"]
     paths = {pool.poolPath for pool in pools}

@@ -1,7 +1,8 @@
-"""Say when a schedule is due next. Schedules are Quartz's, as Hive's scheduled queries have them; the library `cronsim` computes the times.
+"""Compute the next time of a schedule. Schedules are Quartz's, as Hive's scheduled queries have them; the library `cronsim` computes the
+times.
 
 Six fields, or seven with years from 1970 to 2099: second, minute, hour, day of month, month, day of week (1 is Sunday). Of the two days one
-is `?`. What `cronsim` does not know is done here: years, the working day next to a day (`15W`), and days before the last one (`L-3`).
+is `?`. Features that `cronsim` lacks are done here: years, the working day next to a day (`15W`), and days before the last one (`L-3`).
 Source: the definition QUARTZ of cron-utils 9, which Hive reads schedules with.
 """
 
@@ -36,10 +37,10 @@ class Schedule:
     every_hour: bool
     """True if the schedule fixes no hour; then it runs in both repeated hours at the end of summer time."""
     day: Callable[[int, int], int | None] | None
-    """From year and month to the only day, where `cronsim` can not tell."""
+    """A function from year and month to the only day, where `cronsim` can not compute it."""
 
     def allows(self, time: datetime) -> bool:
-        """Return whether a time fits what `cronsim` does not look at."""
+        """Return whether a time fits the parts that `cronsim` does not look at."""
         return time.year in self.years and (self.day is None or self.day(time.year, time.month) == time.day)
 
     def skip(self, time: datetime) -> datetime | None:

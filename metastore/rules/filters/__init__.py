@@ -1,8 +1,8 @@
 """Filter strings of every client generation: parse them, and apply them to partitions or tables.
 
 `parse` reads the text; `select_partitions` applies the tree to partitions, `compile_table_filter` turns it into a predicate over tables;
-`leading_prefixes` says which ranges of partition names a filter can select from. Nothing here reads a database: what
-the tree says is the truth, and whatever a store does to narrow its reading must agree with it.
+`leading_prefixes` returns the ranges of partition names from which a filter can select. Nothing here reads a database: the tree decides,
+and a store's narrowing of its reading must agree with it.
 
 Hive's own clients serialise their expressions instead: `read_expression` reads those, `compile_expression` evaluates partitions by them.
 """

@@ -1,6 +1,6 @@
-"""Turn what Hive's clients serialise into a small tree of columns, constants and calls. This module evaluates no partition.
+"""Turn serialised expressions of Hive's clients into a small tree of columns, constants and calls. This module evaluates no partition.
 
-A function that is not known here stays in the tree under the name of its class: what it says is unknown, not wrong.
+A function that is not known here stays in the tree under the name of its class: its result is unknown, not wrong.
 """
 
 from __future__ import annotations

@@ -56,12 +56,12 @@ def _version(data: bytes) -> int | None:
 
 
 def is_expression(data: bytes) -> bool:
-    """Return whether bytes begin as what Hive's clients serialise."""
+    """Return whether bytes begin like a serialised expression of Hive's clients."""
     return _version(data) is not None
 
 
 def read(data: bytes) -> Instance:
-    """Return the expression that bytes of either Kryo hold. NotUnderstood; MetaError for bytes that are no expression at all."""
+    """Return the expression that bytes of either Kryo hold. NotUnderstood; MetaError for bytes that are not an expression at all."""
     version = _version(data)
     if version is None or len(data) > MAXIMUM_LENGTH:
         raise MetaError(
@@ -237,13 +237,13 @@ class _Reader:
         return [self.marked(kind, may_be_null=may_be_null) for _ in range(length)]
 
     def texts(self) -> list[Any]:
-        """Read a list that is declared as one of strings, a final class: none tells its class."""
+        """Read a list that is declared as one of strings, a final class: its elements have no class."""
         may_be_null, length = (True, self.unsigned()) if self.version == 3 else self.flagged()
         count = self.bounded(length if self.version == 3 else length - 1)
         return [self.marked("String", may_be_null=may_be_null) for _ in range(count)]
 
     def listed(self) -> list[Any]:
-        """Read what Arrays.asList made; Hive has a form of its own for it."""
+        """Read a list of Arrays.asList; Hive has a form of its own for it."""
         count = self.bounded(self.unsigned())
         self.class_name()
         return [self.class_and_object() for _ in range(count)]

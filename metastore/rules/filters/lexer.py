@@ -1,7 +1,7 @@
 """Cut a filter string into tokens.
 
 The union of Hive's Filter.g (2.3, 3.1) and PartitionFilter.g4 (4.x): keywords in any case, `==`, back-quoted keys,
-`date2020-01-31` as well as `DATE '2020-01-31'`. The lexer never decides what a word means; a column may be called
+`date2020-01-31` as well as `DATE '2020-01-31'`. The lexer never decides the meaning of a word; a column may be called
 `date` or `in`. Keys of which the grammar makes no word (`my-key`, `a b`) are passed to it: Spark writes them bare.
 """
 
@@ -55,7 +55,7 @@ _BEHIND_THE_LAST = r"(?=\s*(?:\)|$|(?:and|or)\b))"
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """A finder of keys that are not words, the longest first: those that begin a condition, and those behind `constant operator`."""
+    """A finder of keys that are not words, the longest first: at the beginning of a condition, and after `constant operator`."""
 
     first: re.Pattern[str]
     last: re.Pattern[str]
@@ -63,7 +63,7 @@ class Names:
 
 @lru_cache(maxsize=256)
 def names_of(keys: Sequence[str]) -> Names | None:
-    """Return what finds those of the `keys` that are no words of the grammar; None when all are.
+    """Return the finder of the `keys` that are not words of the grammar; None when all are.
 
     A key is stored in lower case, in which the Turkish capital I with a dot is two characters.
     """

@@ -1,6 +1,6 @@
 """The tree of a parsed filter. Nodes never evaluate themselves.
 
-`And` and `Or` hold two or more children, none of which is of the same kind: a chain of a thousand terms is flat.
+`And` and `Or` hold two or more children, none of them of the same kind: a chain of a thousand terms is flat.
 """
 
 from __future__ import annotations

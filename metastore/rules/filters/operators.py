@@ -1,4 +1,4 @@
-"""The comparisons of filters as functions, by their signs. This module never says what is compared."""
+"""The comparisons of filters as functions, by their signs. This module never chooses the operands."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ Source: Hive's Filter.g (2.3, 3.1), PartitionFilter.g4 and PartFilterVisitor (4.
                  | "(" key ")" ["not"] "in" "(" constant, .. ")" | key ["not"] "in" "(" constant, .. ")"
                  | "(" "struct" "(" key, .. ")" ")" ["not"] "in" "(" ["const"] "struct" "(" constant, .. ")", .. ")"
 
-Beyond Hive's grammars: `<=>`, `not like`, `true` and `false`, decimals, and bare keys that are no words, if they are passed.
+Beyond Hive's grammars: `<=>`, `not like`, `true` and `false`, decimals, and bare keys that are not words, if they are passed.
 Parentheses are held on a list of our own, so no filter exhausts Python's stack. Keys are not looked up here.
 """
 
@@ -42,7 +42,7 @@ _CACHED_LENGTH = 5_000
 
 
 def parse(text: str | None, keys: Sequence[str] = ()) -> Node | None:
-    """Return the tree of a filter string, None when it is empty. `keys` are those of the table, which may stand bare in it.
+    """Return the tree of a filter string, None when it is empty. `keys` are the table's, which may be unquoted in it.
 
     MetaError "Error parsing partition filter: .." when it can not be read or is nested too deeply.
     """
@@ -105,7 +105,7 @@ def _combine(kind: type[And | Or], parts: Sequence[_Part]) -> _Part:
 
 
 def _children(part: _Part, chain: _Chain) -> Iterable[Node]:
-    """Return what `part` adds to a chain: its own children when they are of one kind, else itself."""
+    """Return the children that `part` adds to a chain: its own when they are of one kind, else itself."""
     if not isinstance(part, _Chain):
         return (part,)
     if part.kind is chain.kind:

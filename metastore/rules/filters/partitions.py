@@ -1,14 +1,14 @@
 """Select partitions by a filter, term by term over all of them.
 
 Every term is two sets of partitions: those that match, and those that match or can not be evaluated. Sets are integers with a bit for each
-partition, so a term costs the same few steps whatever the others are, and a thousand of them cost what a thousand lookups do.
+partition, so a term costs the same few steps beside any others, and a thousand of them cost a thousand look-ups.
 
 The comparison is exact for every key type: integers, decimals and floats compare as numbers, dates and timestamps as times, char without
-its padding, booleans false before true. A number that a text key equals is its text, as it is written; a text that is the same number in
-another spelling (`07`) may match, since engines read such a key as a number. Whether a text is less than a number can not be told. The
-default partition is like SQL's null: no comparison with it holds, `!=` and `not in` included; one of a text key compares as the text that
-it is called, as on Java's server, so it may match. What is not of its key's type can not be evaluated: engines differ in what they read
-there, and all of them filter again. Nothing here asks how partitions are stored.
+its padding, booleans false before true. A number equals a text key if it is written in the same way; a text that is the same number in
+another spelling (`07`) may match, since engines read such a key as a number. Whether a text is less than a number is unknown. The default
+partition is like SQL's null: no comparison with it is true, `!=` and `not in` included; with a text key it compares by its name, as on
+Java's server, so it may match. A value that is not of its key's type can not be evaluated: engines differ in what they read there, and all
+of them filter again. Nothing here asks how partitions are stored.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _bits(positions: Iterable[int], size: int) -> int:
 
 
 def _positions(bits: int) -> list[int]:
-    """Return what is in a set, ascending."""
+    """Return the members of a set, ascending."""
     return [position for position, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"]
 
 
@@ -146,7 +146,7 @@ class _Values:
 
     @cached_property
     def by_number(self) -> dict[Any, int]:
-        """The partitions of a text key by the number that their text is, without those whose text is none."""
+        """The partitions of a text key by the number in their text, without those whose text is not a number."""
         found: dict[Any, int] = defaultdict(int)
         for text, positions in self.positions.items():
             if (number := number_of(text)) is not None:

@@ -1,4 +1,4 @@
-"""Say in which ranges of partition names the partitions that a filter selects must lie.
+"""Compute the ranges of partition names that contain all partitions which a filter selects.
 
 Only equality (`=`, `in`) on leading keys of type string and varchar narrows: there the constant is the stored value, so
 its escaped text is exact. The answer may name too much but never too little; the predicate decides.
@@ -45,7 +45,7 @@ def leading_prefixes(node: Node | None, keys: Sequence[tuple[str, str]], default
 
 
 def united_prefixes(many: Iterable[Sequence[str] | None]) -> list[str] | None:
-    """Return, of the prefixes that several filters have, those of a partition that one of them selects; None when nothing narrows."""
+    """Return the prefixes of all partitions that one of several filters selects; None when nothing narrows."""
     found: set[str] = set()
     for prefixes in many:
         if prefixes is None:

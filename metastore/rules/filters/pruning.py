@@ -48,7 +48,7 @@ _TEXTS = frozenset(("string", "varchar", "char"))
 def compile_expression(
     expression: Expression, keys: Sequence[tuple[str, str]], default_name: str = DEFAULT_PARTITION
 ) -> Callable[[Values], bool | None]:
-    """Return what evaluates the values of a partition, in the order of `keys` (name, Hive type): True, False, or None for "may match".
+    """Return the evaluator of a partition's values, in the order of `keys` (name, Hive type): True, False, or None for "may match".
 
     MetaError for a column that is not a key.
     """
@@ -57,7 +57,7 @@ def compile_expression(
     def judge(values: Values) -> bool | None:
         result = evaluate(values)
         if result is None:
-            # Hive leaves out partitions of which it can not tell, if one of their values is the default partition's.
+            # Hive leaves out partitions with an unknown result if one of their values is the default partition's.
             return False if any(not value or value == default_name for value in values) else None
         return result if isinstance(result, bool) else None
 
@@ -107,7 +107,7 @@ class _Compiler:
         self.types = [kind for _, kind in keys]
         self.default_name = default_name
         self.done: dict[int, tuple[Expression, Evaluator]] = {}
-        """A node and what evaluates it, by the node's identity. The node is kept so that no later node takes its place in memory."""
+        """A node and its evaluator, by the node's identity. The node is kept so that no later node takes its place in memory."""
 
     def compile(self, node: Expression) -> Evaluator:
         found = self.done.get(id(node))
@@ -146,7 +146,7 @@ class _Compiler:
         return lambda values: UNKNOWN
 
     def parts(self, function: str, arguments: Sequence[Expression]) -> list[Evaluator]:
-        """Return the parts of `and` or `or`, with one look-up for all equalities of a column: thousands of terms cost what one does."""
+        """Return the parts of `and` or `or`, with one look-up for all equalities of a column: thousands of terms cost as much as one."""
         sign, wanted, out = "=" if function == "or" else "!=", dict[tuple[str, str], tuple[KeyColumn, list[Expression]]](), []
         for each in arguments:
             equality = _equality(each, sign, self.default_name)
@@ -206,7 +206,7 @@ class _Compiler:
         return _decided([self.comparison(operator.eq, node, each) for each in wanted], decides=True)
 
     def struct_membership(self, node: FunctionCall, wanted: Sequence[Expression], rows: Sequence[tuple[Any, ...]]) -> Evaluator:
-        """Return a look-up of all keys' values; where one is null or unknown, what comparing them one by one says."""
+        """Return a look-up of all keys' values; where one is null or unknown, the result of comparing them one by one."""
         reads, among = [self.compile(each) for each in node.arguments], frozenset(rows)
         one_by_one: list[Evaluator] = []
 
@@ -258,7 +258,7 @@ class _Compiler:
 def _equality(node: Expression, sign: str, default_name: str) -> tuple[KeyColumn, Constant] | None:
     """Return the column and the constant of its own type that an expression compares by `sign`; None for any other expression.
 
-    A constant that its type can not hold is null: nothing is known of what is compared with it, which a look-up would not tell.
+    A constant that its type can not hold is null: a comparison with it is unknown, which a look-up can not express.
     """
     if not isinstance(node, FunctionCall) or node.function != sign or len(node.arguments) != 2:
         return None
@@ -348,7 +348,7 @@ def _kind(hive_type: str) -> str:
 
 
 def _common(left: str, right: str) -> Callable[[Any], Any] | None:
-    """Return what brings values of two types to the one in which Hive compares them; None when that is not known here."""
+    """Return the conversion of values of two types to the one in which Hive compares them; None when that is not known here."""
     kinds = {_kind(left), _kind(right)} - {NULL_TYPE}
     if {types.type_name(left), types.type_name(right)} == {"float", "decimal"}:
         return None  # Hive 3 compares them as float, Hive 4 as double

@@ -44,7 +44,7 @@ TablePredicate = Callable[[TableFacts], bool]
 
 
 def keys_in(text: str) -> list[str]:
-    """Return the keys of parameters that stand bare in a filter, whatever characters the parameter's name has."""
+    """Return the keys of parameters that are unquoted in a filter, with any characters in the parameter's name."""
     return list(dict.fromkeys(_BARE_PARAMETER.findall(text)))
 
 

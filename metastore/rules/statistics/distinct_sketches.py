@@ -174,7 +174,7 @@ def _write_number(out: bytearray, value: int) -> None:
 
 
 def _sigma(part: float) -> float:
-    """Return what registers without a rank, a part of all of them, weigh."""
+    """Return the weight of registers without a rank, a part of all of them."""
     if part == 1:
         return inf
     weight, total, before = 1.0, part, -1.0
@@ -187,7 +187,7 @@ def _sigma(part: float) -> float:
 
 
 def _tau(part: float) -> float:
-    """Return what registers with the greatest rank weigh, where `part` is that of the others."""
+    """Return the weight of registers with the greatest rank, where `part` is the share of the others."""
     if part in (0, 1):
         return 0.0
     weight, total, before = 1.0, 1 - part, -1.0

@@ -1,8 +1,8 @@
 """Join column statistics of several partitions, or of old and new data, into one. Never reads or stores them.
 
 Source: Hive's columnstats.aggr and columnstats.merge. Over partitions the number of distinct values is estimated between its bounds, as
-Hive does unless it is told to read bit vectors; of old and new data it is counted by their bit vectors. A histogram is not joined. A count
-that is unknown in one part is unknown of all, but for distinct values and lengths, which are estimated from the parts where they are known.
+Hive does unless it is set to read bit vectors; of old and new data it is counted by their bit vectors. A histogram is not joined. A count
+that is unknown in one part is unknown of all, except distinct values and lengths, which are estimated from the parts where they are known.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ GREATEST = ("maxColLen", "avgColLen")
 UNKNOWN = -1
 """The count that clients, as Impala, write when they do not know it."""
 MOST = 2**63 - 1
-"""The greatest count that a reply holds: greater ones are said to be this."""
+"""The greatest count that a reply holds: greater ones are returned as this."""
 
 
 def are_joinable(old: ColumnStatisticsObj, new: ColumnStatisticsObj) -> bool:
-    """Return whether statistics of old and new data can be merged: not those of a text with those of a number."""
+    """Return whether statistics of old and new data can be merged: a text's can not be merged with a number's."""
     return in_kind(old.statsData, kind_of(new.statsData)) is not None
 
 

@@ -118,7 +118,7 @@ def kind_of(data: ColumnStatisticsData) -> str | None:
 
 
 def order_of(kind: str) -> Callable[[Any], Any]:
-    """Return what makes of a bound of a kind the number by which bounds are ordered."""
+    """Return the function from a bound of a kind to the number by which bounds are ordered."""
     return _NUMBERS[kind].read
 
 
@@ -142,9 +142,9 @@ def in_kind(data: ColumnStatisticsData, kind: str | None) -> ColumnStatisticsDat
 
 
 def alike(columns: Sequence[ColumnStatisticsObj]) -> list[ColumnStatisticsObj | None]:
-    """Return statistics of one column from several places in one kind that holds all of them; None for those that can not be.
+    """Return statistics of one column from several places in one kind that holds all of them; None for those that do not fit.
 
-    Without such a kind it is that of the first. Partitions may have a column in another type than their table.
+    Without such a kind it is the first one's. Partitions may have a column in another type than their table.
     """
     first_of: dict[str | None, ColumnStatisticsObj] = {}
     for column in columns:

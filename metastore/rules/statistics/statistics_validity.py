@@ -1,7 +1,8 @@
-"""Say which statistics are exact, and for whom: the mark COLUMN_STATS_ACCURATE, and write ids of transactional tables. Never stores any.
+"""Decide which statistics are exact, and for which reader: the mark COLUMN_STATS_ACCURATE, and write ids of transactional tables. Never
+stores any.
 
-The row of a transactional table or partition says under which write id its statistics were written last. They hold for a query whose
-snapshot sees that write id; a writer whose snapshot does not see it can not know what they count, so after it none are exact.
+The row of a transactional table or partition holds the write id under which its statistics were written last. They are valid for a query
+whose snapshot sees that write id. A writer whose snapshot does not see it can not know the counted rows, so after it none are exact.
 Source: Hive's StatsSetupConst, ObjectStore.isCurrentStatsValidForTheQuery and verifyStatsChangeCtx.
 """
 
@@ -39,7 +40,7 @@ NOBODY = StatisticsWriter()
 
 
 def writer(write_id: int | None, text: str | None) -> StatisticsWriter:
-    """Read what a request says. MetaError for a text that is not a snapshot of a table."""
+    """Read the snapshot of a request. MetaError for a text that is not a snapshot of a table."""
     return StatisticsWriter(write_id or -1, seen_by(text))
 
 
@@ -113,12 +114,12 @@ def wanted_columns(dictionary: ObjectDictionary | None) -> list[str] | None:
 
 
 def of_empty(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
-    """Return the parameters of a table without rows, of which all is known exactly."""
+    """Return the parameters of a table without rows: all its statistics are exact."""
     return with_columns({**parameters, **dict.fromkeys(_COUNTS, "0"), ACCURATE: orjson.dumps({_BASIC: "true"}).decode()}, columns)
 
 
 def of_other_data(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters of a table or partition that was given another place: without what counted the data at the one before.
+    """Return the parameters of a table or partition that got another place: without the counts of the data at the old one.
 
     Counts that the request changes are of the new data.
     """
@@ -126,7 +127,7 @@ def of_other_data(before: Mapping[str, str], after: Mapping[str, str]) -> dict[s
 
 
 def counts(parameter: str) -> bool:
-    """Return whether a parameter counts the data, or calls such counts exact: Hive's, and those of Spark."""
+    """Return whether a parameter counts the data, or marks such counts exact: Hive's, and Spark's."""
     return parameter in _COUNTS or parameter == ACCURATE or parameter.startswith(_SPARK)
 
 
@@ -141,7 +142,7 @@ def is_valid(parameters: Mapping[str, str], write_id: int | None, seen: Snapshot
 
 
 def _may_replace(write_id: int | None, seen: Snapshot | None) -> bool:
-    """Return whether a writer knows what the statistics that it replaces count: they are not of another that is under way."""
+    """Return whether a writer sees the rows that the replaced statistics count: they are not from another open writer."""
     return write_id is None or write_id < 1 or (seen is not None and (seen.is_valid(write_id) or seen.is_aborted(write_id)))
 
 

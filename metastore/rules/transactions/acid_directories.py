@@ -1,10 +1,10 @@
-"""Say which directories of a transactional table a reader uses, and which are obsolete or aborted. Never lists or deletes one.
+"""Decide which directories of a transactional table a reader uses, and which are obsolete or aborted. Never lists or deletes one.
 
 A table or partition is a folder of `base_N[_vT]`, `delta_A_B[_S][_vT]` and `delete_delta_A_B[_S][_vT]`: N, A and B are write ids, S numbers
-the statements of one transaction, T is the compactor's transaction, which must have committed before the directory counts. Files and
-other directories are original ones, from before the table was transactional. Hidden names are nobody's,
-but `-tmp.` before the name of a delta: there Hive 4 notes what the tasks of a statement wrote, and leaves it behind when it is killed.
-Source: Hive's AcidUtils, ValidReaderWriteIdList and ValidCompactorWriteIdList.
+the statements of one transaction, T is the compactor's transaction, which must have committed before the directory counts. Files and other
+directories are original ones, from before the table was transactional. Hidden names are ignored, except `-tmp.` before the name of a delta:
+there Hive 4 lists the files of a statement's tasks, and leaves it behind when it is killed. Source: Hive's AcidUtils,
+ValidReaderWriteIdList and ValidCompactorWriteIdList.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ def staging_of(transactions: Collection[int], entries: Iterable[FolderEntry]) ->
 
 @dataclass(frozen=True)
 class SeenWriteIds:
-    """Which write ids of one table a snapshot sees: those up to the high-water mark that are neither open nor aborted.
+    """The write ids of one table that a snapshot sees: those up to the high-water mark that are neither open nor aborted.
 
-    `whole_ranges` is the compactor's view: a range is seen when it lies below the mark, aborted write ids in it or not.
+    `whole_ranges` is the compactor's view: a range is seen when it is below the mark, with or without aborted write ids.
     """
 
     high_watermark: int
@@ -140,15 +140,15 @@ class SeenWriteIds:
         )
 
     def is_valid(self, write_id: int) -> bool:
-        """Return whether the snapshot sees what a write id wrote."""
+        """Return whether the snapshot sees the rows of a write id."""
         return write_id <= self.high_watermark and write_id not in self.open and write_id not in self.aborted
 
     def is_valid_base(self, write_id: int) -> bool:
-        """Return whether a compactor's base holds nothing that the snapshot must not see: it tells its write ids no longer apart."""
+        """Return whether a compactor's base holds only rows that the snapshot may see: its write ids can no longer be separated."""
         return write_id <= self.high_watermark and write_id < self.lowest_open
 
     def valid_range(self, low: int, high: int) -> Extent:
-        """Tell how much of a range the snapshot sees."""
+        """Return how much of a range the snapshot sees."""
         if self.whole_ranges:
             return Extent.ALL if high <= self.high_watermark else Extent.NONE
         top = min(high, self.high_watermark)
@@ -156,7 +156,7 @@ class SeenWriteIds:
         return _portion(seen, low, high)
 
     def aborted_range(self, low: int, high: int) -> Extent:
-        """Tell how much of a range was aborted."""
+        """Return how much of a range was aborted."""
         if low > self.high_watermark:
             return Extent.NONE
         return _portion(_count(self._aborted, low, high), low, high)
@@ -212,7 +212,7 @@ class FolderState:
 def decide(
     entries: Iterable[FolderEntry], write_ids: SeenWriteIds, transactions: Transactions = EVERYTHING, *, strict: bool = True
 ) -> FolderState:
-    """Return what a snapshot makes of a folder. NotEnoughHistory unless `strict` is off, which a cleaner wants."""
+    """Return the directories of a folder by their use in a snapshot. NotEnoughHistory unless `strict` is off, which a cleaner wants."""
     state = FolderState()
     bases: list[Base] = []
     deltas: list[Delta] = []
@@ -286,7 +286,7 @@ def _choose_base(bases: Sequence[Base], write_ids: SeenWriteIds, state: FolderSt
 
 
 def _order(delta: Delta) -> tuple[int, int, int, int, str]:
-    """Sort wide ranges before the narrow ones that they hold, and what a compactor made before what it was made of."""
+    """Sort wide ranges before the narrow ones that they hold, and a compactor's directories before its sources."""
     return delta.low, -delta.high, delta.statement, -delta.visibility, delta.name
 
 
@@ -306,7 +306,7 @@ def _choose_deltas(deltas: Iterable[Delta], write_ids: SeenWriteIds, state: Fold
 
 
 def _belongs_to(delta: Delta, last: Delta) -> bool:
-    """Return whether a delta is another part of what wrote `last`: its deletes, or another statement of the same transaction."""
+    """Return whether a delta belongs to the same writer as `last`: its deletes, or another statement of the same transaction."""
     if last.statement >= 0:
         return True
     return (delta.low, delta.statement, delta.visibility) == (last.low, last.statement, last.visibility)

@@ -1,4 +1,4 @@
-"""Compactions: their types, states and what may follow on what, when one is due, when one is given up, what history stays. Stores nothing.
+"""Compactions: their types, states and transitions, when one is due, when one is given up, which history stays. Stores nothing.
 
 Source: Hive's TxnStore, CompactionState, InitiatorBase, CheckFailedCompactionsHandler, PurgeCompactionHistoryFunction and StringableMap.
 """
@@ -14,7 +14,7 @@ from metastore.idl import CompactionMetricsMetricType, CompactionType
 INITIATED, WORKING, READY, FAILED, SUCCEEDED = "i", "w", "r", "f", "s"
 DID_NOT_INITIATE, REFUSED, ABORTED = "a", "c", "x"
 QUEUED = (INITIATED, WORKING)
-"""States of which an object has at most one entry."""
+"""States in which an object has at most one entry."""
 
 PENDING = (INITIATED, WORKING, READY)
 COMPACTED = (SUCCEEDED, READY)
@@ -83,7 +83,7 @@ class Thresholds(NamedTuple):
     ratio: float
 
     def of_table(self, parameters: Mapping[str, str]) -> Thresholds:
-        """Return them with what a table's parameters replace. MetaError for a value that is not a number."""
+        """Return the thresholds with a table's parameters applied. MetaError for a value that is not a number."""
         found: list[float] = [self.number, self.ratio]
         for place, name in enumerate(("hive.compactor.delta.num.threshold", "hive.compactor.delta.pct.threshold")):
             text = parameters.get(THRESHOLD + name)
@@ -98,7 +98,7 @@ class Thresholds(NamedTuple):
 def due(deltas: int, delta_size: int, base_size: int, bases: int, thresholds: Thresholds, *, only_major: bool) -> str | None:
     """Return the type of the compaction that is due, None for none.
 
-    `bases` counts those that no reader needs any more; `only_major` is for what can not be compacted in parts.
+    `bases` counts the bases that no reader needs any more; `only_major` is for objects that can not be compacted in parts.
     """
     has_base = base_size > 0 or delta_size == 0
     if has_base:
@@ -135,9 +135,9 @@ class Past(NamedTuple):
 
 
 def surplus(history: Iterable[Past], keep: Mapping[str, int], old: int) -> list[int]:
-    """Return the ids of the entries that go; `history` comes by object, the last first, `keep` says how many stay of each state.
+    """Return the ids of the entries to remove; `history` is sorted by object, the last first, `keep` holds how many stay of each state.
 
-    What failed, was refused or did not start before `old` goes too once a later compaction succeeded that made it up.
+    Entries that failed, were refused or did not start before `old` are removed too once a later compaction replaced them.
     """
     out: list[int] = []
     current: tuple[str, str, str, str | None] | None = None
@@ -163,7 +163,7 @@ def write_properties(properties: Mapping[str, str] | None) -> str | None:
 
 
 def read_properties(text: str | None) -> dict[str, str]:
-    """Read what `write_properties` wrote. ValueError for any other text."""
+    """Read a text of `write_properties`. ValueError for any other text."""
     if not text:
         return {}
     count, _, rest = text.partition(":")
@@ -184,9 +184,10 @@ class Waiting(NamedTuple):
 
 
 def unattended(waiting: Iterable[Waiting], taken: Mapping[str | None, int], now: int) -> list[str]:
-    """Say which entries no worker takes, and what to do; milliseconds. `taken` has by version when a worker last took an entry.
+    """Describe the entries that no worker takes, with the remedy; milliseconds. `taken` has by version the time when a worker last took an
+    entry.
 
-    Entries are so that have waited for an hour, in which no worker has taken any that might have done them.
+    These are entries that have waited for an hour, in which no worker that might have done them has taken any.
     """
     out = []
     for each in waiting:

@@ -79,7 +79,7 @@ def waited_for(wanted: Iterable[Component], *, writers_wait: bool = False) -> fr
 
 
 def blocker(wanted: Sequence[Component], transaction: int, earlier: Iterable[Earlier], *, writers_wait: bool = False) -> Blocked | None:
-    """Return what holds a lock back, None when all its components are free. Locks of one transaction never block each other."""
+    """Return the component that holds a lock back, None when nothing does. Locks of one transaction never block each other."""
     for held in earlier:
         if transaction and held.transaction == transaction:
             continue

@@ -1,10 +1,10 @@
-"""Snapshots of transactions and of a table's write ids: what a reader may see, and the texts that Hive's clients exchange. No I/O.
+"""Snapshots of transactions and of a table's write ids, which a reader may see, and the texts that Hive's clients exchange. No I/O.
 
     transactions       mark:min_open:open,..:aborted,..                 runs of ids may be written as first-last
     one table          db.table:mark:min_open:open,..:aborted,..
     several tables     transaction$one table$one table..
 
-An id is valid when it is not above the mark and no exception; what that makes of directories is decided in `acid_directories.py`.
+An id is valid when it is not above the mark and not an exception; `acid_directories.py` applies that to directories.
 Source: Hive's ValidReadTxnList, ValidReaderWriteIdList, ValidTxnWriteIdList.
 """
 
@@ -23,7 +23,7 @@ NEVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Visible ids: those up to `mark` without the `exceptions` (ascending), of which `aborted` will never be seen."""
+    """Visible ids: those up to `mark` without the `exceptions` (ascending), among which `aborted` will never be seen."""
 
     mark: int
     exceptions: Sequence[int] = ()
@@ -37,11 +37,11 @@ class Snapshot:
         return min(self.mark, self.exceptions[0] - 1) if self.exceptions else self.mark
 
     def is_valid(self, id_: int) -> bool:
-        """Return whether what was written under an id is seen."""
+        """Return whether writes under an id are seen."""
         return id_ <= self.mark and not self._is_exception(id_)
 
     def is_aborted(self, id_: int) -> bool:
-        """Return whether what was written under an id never will be seen."""
+        """Return whether writes under an id will never be seen."""
         return id_ in self.aborted
 
     def _is_exception(self, id_: int) -> bool:
@@ -64,7 +64,7 @@ def snapshot(mark: int, opened: Iterable[int], aborted: Iterable[int], min_open:
 
 
 def of_reply(reply: GetOpenTxnsResponse, current: int = 0) -> Snapshot:
-    """Return what `get_open_txns` answered as the snapshot of a transaction, 0 for none: it sees nothing above itself.
+    """Return an answer of `get_open_txns` as the snapshot of a transaction, 0 for none: it sees nothing above itself.
 
     Source: Hive's TxnCommonUtils.createValidReadTxnList.
     """
@@ -76,7 +76,7 @@ def of_reply(reply: GetOpenTxnsResponse, current: int = 0) -> Snapshot:
 
 
 def of_table_reply(reply: TableValidWriteIds) -> Snapshot:
-    """Return one table of what `get_valid_write_ids` answered."""
+    """Return one table of an answer of `get_valid_write_ids`."""
     aborted = aborted_of(reply.invalidWriteIds, reply.abortedBits or b"")
     opened = (id_ for id_ in reply.invalidWriteIds if id_ not in aborted)
     return snapshot(reply.writeIdHighWaterMark, opened, aborted, reply.minOpenWriteId)

@@ -12,7 +12,7 @@ from metastore.idl import DataOperationType, LockType, TxnType
 
 INSERT, UPDATE, DELETE, COMPACTION = "i", "u", "d", "c"
 ROW_CHANGES = frozenset({UPDATE, DELETE})
-"""Operations of which only the first to commit wins."""
+"""Operations that conflict: only the first to commit wins."""
 
 WITHOUT_CONFLICTS = frozenset({TxnType.READ_ONLY, TxnType.SOFT_DELETE, TxnType.COMPACTION, TxnType.REPL_CREATED})
 """Types whose writes conflict with none: they change no row, or were checked where they are replicated from."""
@@ -47,7 +47,7 @@ class RowChange(NamedTuple):
 def operation_of(operation: int | None, lock_type: int) -> str | None:
     """Return the letter of a lock component's operation, None for one that writes nothing.
 
-    Clients from before the field are taken at their lock: an insert reads the table, whatever else they write changes it.
+    For clients from before the field the type of lock decides: an insert locks the table as a reader does, any other write changes it.
     """
     if operation in _WITHOUT_WRITES:
         return None

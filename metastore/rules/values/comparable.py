@@ -1,9 +1,9 @@
 """Turn partition values and filter constants into Python values that compare as the column's type does.
 
-Every key type has a reader for stored values and one for constants (MetaError for what can never be compared). None is
-what can not be evaluated here: engines read `2020-01` or `+10000-01-01` as different dates, or as none. This module never compares.
+Every key type has a reader for stored values and one for constants (MetaError for a constant that can never be compared). None means that a
+value can not be evaluated here: engines read `2020-01` or `+10000-01-01` as different dates, or as none. This module never compares.
 
-Source of the pairs that Hive itself compares: MetaStoreDirectSql's PartitionFilterGenerator. Hive refuses decimal,
+Source for the pairs that Hive itself compares: MetaStoreDirectSql's PartitionFilterGenerator. Hive refuses decimal,
 boolean, float and, on some databases, timestamp keys; here they work.
 """
 

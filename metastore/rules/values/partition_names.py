@@ -35,7 +35,7 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Undo `escape`; a `%` without two hexadecimal digits behind it stays as it is."""
+    """Undo `escape`; a `%` without two hexadecimal digits after it is not changed."""
     return _ESCAPE_SEQUENCE.sub(_unescaped, text) if "%" in text else text
 
 
@@ -104,10 +104,10 @@ def _pairs(name: str | None) -> list[tuple[str, str]]:
 
 
 def values_for_keys(keys: Sequence[str], name: str | None, *, may_have_more: bool = False) -> list[str]:
-    """Return the values of `name` in the order of the table's partition `keys`, whatever order the name has.
+    """Return the values of `name` in the order of the table's partition `keys`; the name may have any order.
 
     Keys are found in any case. InvalidObject when the name lacks a key or has one twice, and when it has one that the table does not have,
-    unless it may have more: Hive's calls that take one name pass such keys over, and its clients expect it.
+    unless it may have more: Hive's calls that take one name ignore such keys, and its clients expect it.
     """
     try:
         pairs = [(key.lower(), value) for key, value in _pairs(name)]
@@ -143,7 +143,7 @@ def stored_names(keys: Sequence[str], names: Iterable[str], default_name: str = 
 
 @lru_cache(maxsize=256)
 def plain_names(keys: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what matches the names of partitions with these keys that are as they would be stored: nothing to escape or to reorder."""
+    """Return a pattern for partition names with these keys in their stored form: nothing to escape or to reorder."""
     value = f"[^{re.escape(''.join(_ESCAPED))}]+"
     return re.compile("/".join(f"{re.escape(escape(key.lower()))}={value}" for key in keys))
 
@@ -166,10 +166,10 @@ def validate_values(values: Sequence[str | None], whitelist: str = "") -> None:
 def partial_values(
     keys: Sequence[str], values: Sequence[str], default_name: str = DEFAULT_PARTITION
 ) -> tuple[str, Callable[[Sequence[str]], bool]]:
-    """Return what selects the partitions whose values begin with `values`: a name prefix and a predicate.
+    """Return the selection of partitions whose values begin with `values`: a name prefix and a predicate.
 
-    An empty value matches anything. Every selected name begins with the prefix, which ends behind a `/` unless it is a
-    whole name; the predicate over a partition's values decides. MetaError when there are more values than keys.
+    An empty value matches anything. Every selected name begins with the prefix, which ends with a `/` unless it is a whole name; the
+    predicate over a partition's values decides. MetaError when there are more values than keys.
     """
     if len(values) > len(keys):
         raise MetaError(f"Incorrect number of partition values. numPartKeys={len(keys)}, part_val={_java_list(values)}")
@@ -190,9 +190,9 @@ def partial_values(
 
 
 def canonical_name(name: str) -> str:
-    """Return a partition name as it is stored, whatever the case of its keys and however its values are escaped.
+    """Return a partition name in its stored form, from any case of its keys and any escaping of its values.
 
-    Without the table's keys their order is not known: it stays. What is not a `key=value` is lowered, as a key.
+    Without the table's keys their order is not known: it stays. A part that is not a `key=value` is lowered, as a key.
     """
     parts = (part.partition("=") for part in name.split("/"))
     return "/".join(escape(unescape(key).lower()) + mark + escape(unescape(value)) for key, mark, value in parts)

@@ -1,6 +1,6 @@
 """Name the value of a partition column as Hive does, and read it back. This module knows no names of partitions and no locations.
 
-Of a value that Hive, Spark or a client may spell in several ways (`1.10`, `05`, `TRUE`) one text is Hive's own:
+A value that Hive, Spark or a client may spell in several ways (`1.10`, `05`, `TRUE`) has one text that is Hive's own:
 
     tinyint .. bigint   5                 no leading zeros
     decimal             1.1               no zeros at the end, never an exponent
@@ -73,7 +73,7 @@ def text_of(kind: str, value: Any) -> str:
 
 
 def canonical(kind: str, text: str) -> str:
-    """Return Hive's own text of the value that a text means; a text that is not a value of the type stays as it is."""
+    """Return Hive's own text of the value that a text means; a text that is not a value of the type is not changed."""
     value = read_value(kind, text)
     return text if value is None else text_of(kind, value)
 
@@ -112,7 +112,7 @@ def _java_number(value: float, *, single: bool) -> str:
 
 
 def _shortest(value: float, *, single: bool) -> str:
-    """Return the fewest digits by which a number is known among those of its width."""
+    """Return the fewest digits that identify a number among those of its width."""
     if not single:
         return repr(value)
     packed = struct.pack("f", value)

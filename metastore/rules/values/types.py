@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from metastore.idl import FieldSchema, SkewedInfo
 
 FROM_DESERIALIZER = "<derived from deserializer>"
-"""The type of a column that the table's serde tells, not the metastore."""
+"""The type of a column that the table's serde defines, not the metastore."""
 
 STRINGS = frozenset({"string", "varchar", "char"})
 INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
@@ -47,7 +47,7 @@ MAXIMUM_NESTING = 100
 
 @dataclass(frozen=True)
 class HiveType:
-    """A parsed type: its name, its numbers (`decimal(10,2)`), and for nested types what they hold."""
+    """A parsed type: its name, its numbers (`decimal(10,2)`), and for nested types the inner ones."""
 
     name: str
     parameters: tuple[int, ...] = ()
@@ -186,7 +186,7 @@ def columns_equal(left: Sequence[FieldSchema] | None, right: Sequence[FieldSchem
 
 
 def invalid_column(columns: Sequence[FieldSchema]) -> str | None:
-    """Return what is wrong with the first bad column (`type: foo`), or None.
+    """Return the fault of the first bad column (`type: foo`), or None.
 
     Only the outermost name of a type is checked, as Hive does: tables of other engines hold types that Hive lacks
     inside. MetaError for a column without name or type.
