@@ -1,9 +1,9 @@
-"""Directories of databases, tables and partitions, on any file system that fsspec knows. Never looks at the database.
+"""Directories of databases, tables and partitions, on any file system of fsspec. Never looks at the database.
 
-Warehouse          where things lie by default; make, rename, delete, summarise
-MadeDirectories    what one call made, and its exact undo
-Reach              what a call need not reach
-Journal            what a killed process was making
+Warehouse          default places; make, rename, delete, summarise
+MadeDirectories    the directories that one call made, and their exact undo
+Reach              the storage that a call need not reach
+Journal            the directories that a killed process was making
 asking_first       runs a transaction that may use file systems
 TakenAway          data that can still be put back
 """

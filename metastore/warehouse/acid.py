@@ -1,4 +1,4 @@
-"""List the folder of a transactional table or partition, add up what directories in it hold, make a base without rows.
+"""List the folder of a transactional table or partition, add up the sizes of directories in it, make a base without rows.
 
 Never decides on or deletes them.
 """
@@ -16,7 +16,7 @@ METADATA = "_metadata_acid"
 
 
 def listing(warehouse: Warehouse, location: str) -> list[tuple[str, bool, bool]]:
-    """Return (name, is a directory, is marked as a compactor's) of what lies in a folder; none when it is not there. MetaError.
+    """Return (name, is a directory, is marked as a compactor's) of the entries of a folder; none when it is missing. MetaError.
 
     The mark is the one of Hive 3, whose compactors' bases have no transaction in their names; it is looked for in those alone.
     """

@@ -1,4 +1,4 @@
-"""Bound what a request to a remote file system takes, and keep requests to one that may not answer out of database transactions.
+"""Bound the time of a request to a remote file system, and keep requests to one that may not answer out of database transactions.
 
 A transaction holds rows that others wait for. Within one, a file system that has not answered lately is not asked: the transaction is
 rolled back, the file system is asked for something small, and the transaction begins again (`asking_first`). One that did not answer in
@@ -32,7 +32,7 @@ ANSWERS = (FileNotFoundError, FileExistsError, PermissionError, NotADirectoryErr
 """Errors by which a file system answers."""
 
 _asked: ContextVar[dict[object, Exception | None] | None] = ContextVar("asked", default=None)
-"""Within a transaction what the file systems raised that were asked before it began, None for those that answered."""
+"""Within a transaction the errors of the file systems that were asked before it began, None for those that answered."""
 
 
 class MustBeAsked(BaseException):
@@ -74,20 +74,20 @@ class Patience:
         self._answered = self._refused_until = float("-inf")
 
     def open(self, load: Callable[[], D], make: Callable[[D], R], open_outside: Callable[[], object]) -> R:
-        """Return the driver that `make` makes of what `load` loads, which may take as long as it takes on a busy machine.
+        """Return the driver that `make` makes of the module that `load` loads, for which there is no time limit.
 
-        That is not an answer of the file system. Raises as `run` does, with `open_outside`.
+        Loading is not an answer of the file system. Raises as `run` does, with `open_outside`.
         """
         self._check("driver", open_outside)
         return self._bounded(partial(make, load()), self._timeout)
 
     def run(self, work: Callable[[], R], ask: Callable[[], object], times: int = 1) -> R:
-        """Return what `work` returns, or raise what it raises. TimeoutError when it takes too long; MustBeAsked, with `ask`."""
+        """Return the value of `work`, or raise its error. TimeoutError when it takes too long; MustBeAsked, with `ask`."""
         self._check("files", partial(self._noting, ask, 1))
         return self._noting(work, times)
 
     def _check(self, what: str, ask: Callable[[], object]) -> None:
-        """Refuse what would wait: TimeoutError, MustBeAsked, and what the file system raised when it was asked."""
+        """Refuse a request that would wait: TimeoutError, MustBeAsked, and the error of the file system when it was asked."""
         now = time.monotonic()
         if now < self._refused_until:
             raise TimeoutError(f"the file system did not answer within {self._timeout:g} seconds a moment ago (setting warehouse_timeout)")

@@ -1,7 +1,7 @@
 """Make, rename, delete and summarise directories by their locations, on any file system. Never looks at the database.
 
-Whatever a file system refuses is a MetaError that names the location. A root of the warehouse, a directory that holds one, and `/`
-are never deleted, whoever asks for it.
+Every refusal of a file system is a MetaError that names the location. A root of the warehouse, a directory that holds one, and `/` are
+never deleted, for no caller.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ParentMissing(MetaError):
 
 
 class Warehouse:
-    """The roots under which databases and tables lie by default, and the file systems that locations name.
+    """The roots under which databases and tables are by default, and the file systems of locations.
 
     `options` are fsspec's, by scheme; `threads` bounds those that work on many directories at one time; `timeout`, in seconds, bounds a
     request to a remote file system.
@@ -66,7 +66,7 @@ class Warehouse:
         return self._systems.at(text)
 
     def check_driver(self, location: str) -> None:
-        """Load the driver of a location's file system, which is not asked anything. MetaError that says what to install."""
+        """Load the driver of a location's file system, without a request to it. MetaError that names the package to install."""
         self._systems.check(location)
 
     def each(self, work: Callable[[T], R], items: Sequence[T], at: str) -> list[R]:
@@ -79,7 +79,7 @@ class Warehouse:
     def qualified(self, location: str, base: str | None = None) -> str:
         """Return a location with a scheme; one without belongs to the file system of `base`, by default the root. MetaError.
 
-        One that has a scheme comes back as it is.
+        One that has a scheme is returned unchanged.
         """
         return locations.qualify(location, base or self.root)
 
@@ -88,7 +88,7 @@ class Warehouse:
         return locations.as_root(self.qualified(location, base))
 
     def is_below(self, location: str, root: str) -> bool:
-        """Return whether a location is a root or lies inside it."""
+        """Return whether a location is a root or is inside it."""
         return locations.is_below(location, root)
 
     def exists(self, location: str) -> bool:
@@ -98,13 +98,13 @@ class Warehouse:
             return files.exists(path)
 
     def is_directory(self, location: str) -> bool:
-        """Return whether a directory is there; on an object store, whether anything lies below it. MetaError."""
+        """Return whether a directory exists; on an object store, whether any object is below it. MetaError."""
         with Explained(f"{location} can not be looked at"):
             files, path = self._at(location)
             return files.is_directory(path)
 
     def is_empty(self, location: str) -> bool:
-        """Return whether nothing lies in a directory; true for one that is not there. MetaError."""
+        """Return whether a directory is empty; true for a missing one. MetaError."""
         with Explained(f"{location} can not be listed"):
             files, path = self._at(location)
             try:
@@ -122,7 +122,7 @@ class Warehouse:
                 return []
 
     def read(self, location: str, most: int | None = None) -> bytes | None:
-        """Return what a small file holds, or its first bytes; None for one that is not there. MetaError."""
+        """Return the content of a small file, or its first bytes; None for a missing one. MetaError."""
         with Explained(f"{location} can not be read"):
             files, path = self._at(location)
             try:
@@ -184,7 +184,7 @@ class Warehouse:
             return True
 
     def remove_if_empty(self, location: str) -> bool:
-        """Remove a directory unless something lies in it or it is gone. False, with a line of the log, if its storage refused."""
+        """Remove a directory unless it is not empty or is gone. False, with a line of the log, if its storage refused."""
         try:
             files, path = self._at(location)
             if files.makes_directories:
@@ -237,9 +237,9 @@ class Warehouse:
         return errors
 
     def parts_but(self, location: str, kept: Collection[str]) -> list[str]:
-        """Return what lies in a directory but for what lies at the locations `kept`, and the directories above those.
+        """Return the content of a directory except the locations `kept`, and the directories above those.
 
-        MetaError, also for a root and for what holds one, of which nothing is deleted.
+        MetaError, also for a root and for a directory that holds one, from which nothing is deleted.
         """
         self.refuse_roots(location, {})
         paths = {parse(each).key[2] for each in kept}
@@ -274,13 +274,13 @@ class Warehouse:
                 return None
 
     def put_back(self, aside: str, source: str) -> None:
-        """Undo `set_aside`, if it was done; what was made at the old name meanwhile stays. MetaError."""
+        """Undo `set_aside`, if it was done; a new directory at the old name stays. MetaError."""
         with Explained(f"{aside} can not be put back to {source}"):
             files, here = self._at(aside)
             files.merge(here, self._at(source)[1])
 
     def delete_aside(self, aside: str, source: str, *, purge: bool) -> None:
-        """Delete what was set aside of a location, into the trash if there is one and not `purge`. MetaError."""
+        """Delete the data that was set aside of a location, into the trash if there is one and not `purge`. MetaError."""
         with Explained(f"{source} can not be deleted, it lies in {aside}"):
             files, path = self._at(aside)
             if self.trash and not purge and files.exists(path) and self._to_trash(source, files, path):
@@ -288,15 +288,15 @@ class Warehouse:
             files.delete(path)
 
     def stamps(self, location: str) -> dict[str, object]:
-        """Return, by path, what tells whether a file below a directory is still the same. MetaError."""
+        """Return the stamps of the files below a directory, by path; an unchanged file keeps its stamp. MetaError."""
         with Explained(f"{location} can not be listed"):
             files, path = self._at(location)
             return files.stamps(path)
 
     def delete_files(self, location: str, stamps: Mapping[str, object], *, purge: bool, keep: bool) -> None:
-        """Delete those of the listed files of a directory that are still the same, and directories in it that are empty then. MetaError.
+        """Delete the listed files of a directory that are still the same, and directories in it that are empty then. MetaError.
 
-        The directory itself goes, too, if it is empty, unless `keep` is set.
+        The directory itself is deleted, too, if it is empty, unless `keep` is set.
         """
         with Explained(f"{location} can not be deleted"):
             files, path = self._at(location)
@@ -316,7 +316,7 @@ class Warehouse:
             files.delete(path)
 
     def refuse_roots(self, location: str, folders: dict[str, str]) -> None:
-        """Refuse to delete a root or what holds one, links followed; `folders` remembers for one call where parents really lie."""
+        """Refuse to delete a root or a directory with one inside, links followed; `folders` caches the real paths of parents for one call."""
 
         def real(folder: str) -> str:
             found = folders.get(folder)
@@ -338,7 +338,7 @@ class Warehouse:
                 raise MetaError(f"{location} is or holds the warehouse's root {root}: it is never deleted")
 
     def _to_trash(self, location: str, files: Files, path: str) -> bool:
-        """Move into the trash; False for what lies there already. A taken name, or a file where a parent belongs, gets the time."""
+        """Move into the trash; False for a location in the trash. A taken name, or a file where a parent belongs, gets the time."""
         wanted = place_in_trash(location, parse(location))
         if wanted is None:
             return False
@@ -371,7 +371,7 @@ class Warehouse:
             return files.summarize(path)
 
     def database_location(self, name: str, *, catalog_root: str | None = None) -> str:
-        """Return where a database lies by default: below the catalog's own root, the external root, or the root."""
+        """Return the default place of a database: below the catalog's own root, the external root, or the root."""
         return join(catalog_root or self.external_root or self.root, f"{name}.db")
 
 
@@ -385,7 +385,7 @@ def _millis() -> str:
 
 
 class Explained:
-    """A context: what a file system raises becomes a MetaError; drivers raise many kinds.
+    """A context that turns a file system's errors into a MetaError; drivers raise many kinds.
 
     A class, since a generator context costs as much as a stat.
     """
@@ -405,7 +405,7 @@ class Explained:
 
 
 def _is_answer(error: Exception) -> bool:
-    """Return whether an error is what a file system that was reached says of a name or of its room."""
+    """Return whether an error is the answer of a file system about a name or its free space: it was reached."""
     return isinstance(error, (FileExistsError, FileNotFoundError, NotADirectoryError, IsADirectoryError)) or (
         isinstance(error, OSError) and error.errno in ANSWERS
     )

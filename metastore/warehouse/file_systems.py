@@ -60,7 +60,7 @@ class FileSystems:
         return files, path
 
     def check(self, text: str) -> None:
-        """Load the driver of a location, without asking its file system. MetaError that says what to install."""
+        """Load the driver of a location, without asking its file system. MetaError that names the package to install."""
         location = _place(text)
         if location.protocol == "file":
             return

@@ -33,12 +33,12 @@ Subject = Sequence[str | list[str]]
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
     """Work under way for an object: ("catalog", name), ("database", catalog, name), ("table", catalog, database, name) or
-    ("partitions", catalog, database, table, [names]); or what was being deleted: ("deletion", number, "purge" or "trash").
+    ("partitions", catalog, database, table, [names]); or a deletion: ("deletion", number, "purge" or "trash").
     """
 
     subject: tuple[str | list[str], ...]
     directories: list[str]
-    """The directories that were missing, outermost first; of a deletion those whose files were listed."""
+    """The directories that were missing, outermost first; for a deletion those whose files were listed."""
     moves: list[tuple[str, str]]
     """From where to where."""
 
@@ -56,7 +56,7 @@ class Journal:
 
     @in_files
     def begin(self, subject: Subject, directories: Sequence[str], moves: Sequence[tuple[str, str]] = ()) -> int:
-        """Write an entry; return the number that closes it. MetaError when the disk is full: what is not noted is not to be done."""
+        """Write an entry; return the number that closes it. MetaError when the disk is full: then the caller must not go on."""
         number = next(self._numbers)
         line = orjson.dumps([number, list(subject), list(directories), list(moves)]) + b"\n"
         with self._lock:

@@ -1,6 +1,6 @@
-"""Work on local files: make, rename, delete and count, so that no other process's files are taken. Knows no location, only paths.
+"""Work on local files: make, rename, delete and count, so that no other process's files are taken. It works on paths, not on locations.
 
-Paths are absolute and have no slash at their end. Every method raises what the operating system raises.
+Paths are absolute and have no slash at their end. Every method raises the errors of the operating system.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LocalFiles:
         return os.path.isdir(path)
 
     def look(self, path: str) -> bool | None:
-        """Tell by one look, since directories come and go, whether a directory is there: False for anything else, None for nothing."""
+        """Return whether a directory exists: False for anything else, None for nothing. One look, since it may change meanwhile."""
         try:
             mode = os.lstat(path).st_mode
         except (FileNotFoundError, NotADirectoryError):
@@ -49,7 +49,7 @@ class LocalFiles:
         return stat.S_ISDIR(mode) or (stat.S_ISLNK(mode) and os.path.isdir(path))
 
     def is_empty(self, path: str) -> bool:
-        """Return whether nothing lies in a directory; FileNotFoundError if it is not there."""
+        """Return whether a directory is empty; FileNotFoundError if it is missing."""
         with os.scandir(path) as entries:
             return next(entries, None) is None
 
@@ -59,7 +59,7 @@ class LocalFiles:
             return [(entry.name, entry.is_dir()) for entry in entries]
 
     def read(self, path: str, most: int | None = None) -> bytes:
-        """Return what a small file holds, or its first bytes; FileNotFoundError if it is not there."""
+        """Return the content of a small file, or its first bytes; FileNotFoundError if it is missing."""
         with open(path, "rb") as file:
             return file.read(most)
 
@@ -90,7 +90,7 @@ class LocalFiles:
                 raise
 
     def remove_empty(self, path: str) -> None:
-        """Remove a directory in which nothing lies; OSError for any other."""
+        """Remove an empty directory; OSError for any other."""
         os.rmdir(path)
 
     def rename(self, old: str, new: str) -> None:
@@ -151,7 +151,7 @@ class LocalFiles:
             os.rmdir(here)
 
     def stamps(self, path: str) -> dict[str, object]:
-        """Return, by path, what tells whether a file or link below a directory, or the one there, is still the same."""
+        """Return the stamps of the files and links below a directory, or of the one there, by path; an unchanged one keeps its stamp."""
         out: dict[str, object] = {}
         leaves = [path] if not os.path.isdir(path) or os.path.islink(path) else []
         for folder, names, files in os.walk(path, onerror=_raise_unless_gone) if not leaves else ():
@@ -185,7 +185,7 @@ class LocalFiles:
                     os.rmdir(folder)
 
     def delete(self, path: str) -> None:
-        """Remove whatever has this name; a link goes, never what it points at."""
+        """Remove the file, directory or link of this name; a link is removed itself, never its target."""
         with suppress(OSError):
             os.rmdir(path)  # an empty directory, as most partitions of failed and test jobs are, takes one system call
             return
@@ -201,7 +201,7 @@ class LocalFiles:
                     return
 
     def summarize(self, path: str) -> DirectorySummary:
-        """Count the files below a directory, or one file; those that go meanwhile are passed over."""
+        """Count the files below a directory, or one file; files that are deleted meanwhile are ignored."""
         files = size = 0
         for folder, names, leaves in os.walk(path, onerror=_raise_unless_gone):
             names[:] = [name for name in names if not is_hidden(name)]

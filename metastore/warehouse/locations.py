@@ -51,7 +51,7 @@ def same_place(a: str, b: str) -> bool:
 
 
 def is_below(location: str, root: str) -> bool:
-    """Return whether a location is `root` or lies inside it."""
+    """Return whether a location is `root` or is inside it."""
     inner, outer = parse(location).key, parse(root).key
     return inner[:2] == outer[:2] and (inner[2] == outer[2] or inner[2].startswith(outer[2].rstrip("/") + "/"))
 
@@ -83,7 +83,7 @@ def qualify(location: str, base: str = "file:/") -> str:
 
 
 def as_root(location: str) -> str:
-    """Return a root of the warehouse as Hadoop prints it, with one slash behind `file:`: and none at its end but that of a whole disk."""
+    """Return a root of the warehouse as Hadoop prints it, with one slash after `file:`, and none at its end unless it is a whole disk."""
     parsed = parse(location)
     place = f"file:{parsed.path}" if parsed.protocol == "file" and not parsed.key[1] else qualify(location)
     return place.rstrip("/") if len(parsed.path) > 1 or parsed.key[1] else place

@@ -1,4 +1,4 @@
-"""Look at storage on behalf of one call, and pass over what can not be reached where it is the client's affair. Never changes anything."""
+"""Look at storage on behalf of one call, and ignore unreachable storage where only clients use it. Never changes anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 SLOW = 1.0
-"""Seconds after which a failure tells that a file system does not answer; what refuses at once is asked each time."""
+"""Seconds after which a failure shows that a file system does not answer; one that refuses at once is asked each time."""
 SILENCE = 60.0
 """Seconds for which one that does not answer is left alone."""
 
@@ -32,7 +32,7 @@ class Silent:
         self._until: dict[tuple[str, str], float] = {}
 
     def note(self, system: tuple[str, str], began: float) -> None:
-        """Note a failure of what was begun at a time of the monotonic clock."""
+        """Note a failure of a request that began at a time of the monotonic clock."""
         now = time.monotonic()
         if now - began >= SLOW:
             self._until[system] = now + SILENCE
@@ -58,7 +58,7 @@ class Reach:
         self._lock = threading.Lock()
 
     def look(self, work: Callable[[str], T], location: str, otherwise: T) -> T:
-        """Return what `work` says of a location, or `otherwise` where that is not reached and need not be. MetaError."""
+        """Return the value of `work` for a location, or `otherwise` where that is not reached and need not be. MetaError."""
         if self._required:
             return work(location)
         system = parse(location).key[:2]

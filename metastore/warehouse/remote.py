@@ -1,6 +1,6 @@
 """Work on a file system or object store through its fsspec driver. Never keeps a listing: other processes write there too.
 
-Paths are in the driver's own form. Methods raise what the driver raises, which is not always an OSError.
+Paths are in the driver's own form. Methods raise the driver's errors, which are not always OSErrors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PATTERN = re.compile(r"[*?\[]")
 """The marks that drivers take for a pattern in the paths that they remove or copy."""
 
 STAMP = ("size", "ETag", "etag", "LastModified", "last_modified", "updated", "mtime", "created")
-"""Entries of a driver's details by which it, or another one, says when a file was written and what is in it."""
+"""Entries of drivers' details that identify the time and content of a file."""
 PORTION = 1000
 """Files that one request removes."""
 
@@ -39,18 +39,18 @@ class RemoteFiles:
         return bool(self._system.exists(path))
 
     def is_directory(self, path: str) -> bool:
-        """Return whether a directory is there; on an object store, whether anything lies below it."""
+        """Return whether a directory exists; on an object store, whether any object is below it."""
         return bool(self._system.isdir(path))
 
     def look(self, path: str) -> bool | None:
-        """Tell by one look, since directories come and go, whether a directory is there: False for anything else, None for nothing."""
+        """Return whether a directory exists: False for anything else, None for nothing. One look, since it may change meanwhile."""
         try:
             return bool(self._system.info(path)["type"] == "directory")
         except FileNotFoundError:
             return None
 
     def is_empty(self, path: str) -> bool:
-        """Return whether nothing lies in a directory; FileNotFoundError if it is not there."""
+        """Return whether a directory is empty; FileNotFoundError if it is missing."""
         return not self._system.ls(path, detail=False)
 
     def entries(self, path: str) -> list[tuple[str, bool]]:
@@ -60,7 +60,7 @@ class RemoteFiles:
         return [(name.rpartition("/")[2], is_directory) for name, is_directory in found if name.strip("/") != own]
 
     def read(self, path: str, most: int | None = None) -> bytes:
-        """Return what a small file holds, or its first bytes; FileNotFoundError if it is not there."""
+        """Return the content of a small file, or its first bytes; FileNotFoundError if it is missing."""
         return bytes(self._system.cat_file(path) if most is None else self._system.cat_file(path, start=0, end=most))
 
     def write(self, path: str, data: bytes) -> None:
@@ -81,7 +81,7 @@ class RemoteFiles:
             self._system.makedirs(path, exist_ok=True)
 
     def remove_empty(self, path: str) -> None:
-        """Remove a directory in which nothing lies; OSError for any other."""
+        """Remove an empty directory; OSError for any other."""
         if not self.is_empty(path):
             raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
         self._system.rmdir(path)
@@ -129,7 +129,7 @@ class RemoteFiles:
             self.remove_empty(here)
 
     def stamps(self, path: str) -> dict[str, object]:
-        """Return, by path, what tells whether a file below a directory is still the same; objects that mark directories are among them."""
+        """Return the stamps of the files below a directory, by path; objects that mark directories are among them."""
         found = self._system.find(path, detail=True)
         return {name: tuple(entry.get(key) for key in STAMP) for name, entry in found.items() if entry["type"] != "directory"}
 
@@ -153,7 +153,7 @@ class RemoteFiles:
     def delete(self, path: str) -> None:
         """Remove a directory and all below it.
 
-        A driver would take a name with `*`, `?` or `[` in it for a pattern, and remove what else fits: such names go one by one.
+        A driver would take a name with `*`, `?` or `[` in it for a pattern, and remove all matches: such names are removed one by one.
         """
         if not PATTERN.search(path):
             with suppress(FileNotFoundError):
@@ -169,7 +169,7 @@ class RemoteFiles:
                         self._system.rmdir(name)
 
     def summarize(self, path: str) -> DirectorySummary:
-        """Count the files below a directory; objects that only mark a directory are no files."""
+        """Count the files below a directory; objects that only mark a directory are not files."""
         try:
             found = self._system.find(path, detail=True)
         except FileNotFoundError:

@@ -1,6 +1,6 @@
 """Do one thing for many directories, in several threads where those gain: where a request crosses a network, or a disk is waited for.
 
-After an error no further item is begun, and when it is raised none is under way: what was done can be undone.
+After an error no further item is begun, and when it is raised none is under way: the finished ones can be undone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 SAMPLE = 8
-"""Local directories that are worked on before the others, which tell what one takes."""
+"""Local directories that are worked on before the others, to measure the time for one."""
 
 WORTH = 40e-6
 """Seconds that a local directory must take for more threads to gain: a system call takes 4 to 400 us, the hand-over to others some."""
@@ -39,10 +39,10 @@ class Shares:
         return [work(item) for item in items] if len(items) < 2 else self._spread(work, items, 1)
 
     def each_local(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Do it for a few, and from what those took decide how many threads take the others in shares.
+        """Do it for a few, and decide from their time how many threads take the others in shares.
 
-        For each core as many as wait while one computes: a disk that hears of every freed block lets its callers wait, a search
-        for a free inode does not.
+        For each core as many as wait while one computes: a disk that is notified of every freed block (TRIM) lets its callers wait, a
+        search for a free inode does not.
         """
         began, computed = time.perf_counter(), time.thread_time()
         done = [work(item) for item in items[:SAMPLE]]

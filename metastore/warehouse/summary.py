@@ -1,4 +1,4 @@
-"""Say what a directory holds. Never reads one itself."""
+"""The summary of a directory: its files and their size. Never reads one itself."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Take data away so that it can still be put back: aside by a rename, or by a list of its files where nothing can be renamed.
+"""Take data away so that it can still be put back: aside by a rename, or by a list of its files where a rename is not possible.
 
-Data that is aside lies under a hidden name, `.deleted-NUMBER-0`, beside its directory or beside one above that. Of a directory that can
-not be renamed (one of an object store, a mount point, a directory in a layer of an image) the files are listed with their stamps, and
-exactly those go later that are still the same.
+Data that is aside has a hidden name, `.deleted-NUMBER-0`, beside its directory or beside one above that. The files of a directory that can
+not be renamed (one of an object store, a mount point, a directory in a layer of an image) are listed with their stamps, and exactly those
+that are still the same are deleted later.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class TakenAway:
 
     @classmethod
     def of_entry(cls, warehouse: Warehouse, entry: JournalEntry) -> TakenAway:
-        """Return what a dead process had taken aside, or was about to, by its journal's entry."""
+        """Return the data that a dead process had taken aside, or was about to, by its journal's entry."""
         _, number, how = entry.subject
         out = cls(warehouse, None, str(number))
         out._taken = [Taken(source, aside, None, how == "purge") for source, aside in entry.moves]
@@ -72,10 +72,10 @@ class TakenAway:
         return [each.source for each in self._taken if each.files is None]
 
     def take(self, locations: Sequence[str], *, purge: bool, below: str | None = None, empties: bool = False) -> dict[str, MetastoreError]:
-        """Take away what lies at locations; return, by location, why some stay. Those at which nothing lies are passed over.
+        """Take away the data at locations; return, by location, why some stay. Missing ones are ignored.
 
-        What lies in the directory `below` goes beside that, since it may get another name while the data is being deleted. With `empties`
-        the directories are made again.
+        Data in the directory `below` is put beside that, since it may get another name while the data is being deleted. With `empties` the
+        directories are made again.
         """
         errors: dict[str, MetastoreError] = {}
         allowed = self._allowed(dict.fromkeys(locations), errors)
@@ -153,7 +153,7 @@ class TakenAway:
         return join(folder, f"{ASIDE}{self.number}-{self._count - 1}")
 
     def _each(self, work: Callable[[T], object], items: Sequence[T], location: Callable[[T], str]) -> list[object]:
-        """Do one thing for many items in parallel, those of one kind of file system together; return the results in order."""
+        """Do one thing for many items in parallel, grouped by kind of file system; return the results in order."""
         groups: dict[str, list[int]] = defaultdict(list)
         for index, item in enumerate(items):
             groups[parse(location(item)).protocol].append(index)
@@ -165,12 +165,12 @@ class TakenAway:
         return out
 
     def put_back(self, is_used: Callable[[str], bool] = lambda _: False) -> None:
-        """Put everything back. What can not be put back now stays in the journal.
+        """Put everything back. Data that can not be put back now stays in the journal.
 
-        Of a dead process it is not known which directories were there: those that `is_used` says yes to are made.
+        Which directories of a dead process existed is not known: those that `is_used` accepts are made.
         """
         failed = False
-        for each in sorted(self._taken, key=lambda each: len(each.source)):  # an outer directory before what lay in it
+        for each in sorted(self._taken, key=lambda each: len(each.source)):  # an outer directory before its content
             if each.files is not None:
                 continue
             try:
@@ -184,7 +184,7 @@ class TakenAway:
         self._end(keep_entries=failed)
 
     def delete(self) -> dict[str, MetastoreError]:
-        """Delete what was taken away; return, by location, why some could not be deleted: the next start tries again."""
+        """Delete the taken data; return, by location, why some could not be deleted: the next start tries again."""
         errors: dict[str, MetastoreError] = {}
 
         def one(each: Taken) -> None:
@@ -201,7 +201,7 @@ class TakenAway:
         return errors
 
     def leave(self) -> None:
-        """Leave what was taken away where it lies, and the journal's entries for the next start."""
+        """Leave taken data in its present place, and the journal's entries for the next start."""
         self._taken.clear()
         self._entries.clear()
 

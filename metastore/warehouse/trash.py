@@ -1,4 +1,4 @@
-"""Say where deleted data lies in the trash, as Hadoop's TrashPolicyDefault lays it out: HOME/.Trash/Current/<path>.
+"""Compute the place of deleted data in the trash, as Hadoop's TrashPolicyDefault lays it out: HOME/.Trash/Current/<path>.
 
 Never moves anything itself, and never empties the trash: Hadoop's own emptier, or `hdfs dfs -expunge`, does.
 """
@@ -31,7 +31,7 @@ def own_user() -> str:
 
 
 def place_in_trash(text: str, location: Location) -> str | None:
-    """Return where a location goes in the trash; None for one that lies there already. MetaError for one that holds the trash."""
+    """Return the place of a location in the trash; None for one that is there already. MetaError for one that holds the trash."""
     root = trash_root(location)
     if is_below(text, root):
         return None

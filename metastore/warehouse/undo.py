@@ -26,7 +26,7 @@ def _parent(place: str) -> str:
 
 
 class MadeDirectories:
-    """A context: what was made and moved inside it is taken back, empty as it is, when it is left with an error."""
+    """A context that, when it is left with an error, removes directories made inside it, if empty, and moves moved ones back."""
 
     def __init__(self, warehouse: Warehouse, journal: Journal | None, subject: Subject) -> None:
         self._warehouse = warehouse
@@ -53,8 +53,7 @@ class MadeDirectories:
     def make(self, wanted: Sequence[str], reach: Reach | None = None) -> list[bool]:
         """Make each location with its parents where missing; return for each whether it had to be made.
 
-        Raises MetaError when one can not be made; what was made before it stays until the context ends. What `reach` need not reach is
-        passed over.
+        Raises MetaError when one can not be made; earlier ones stay until the context ends. Storage that `reach` need not reach is ignored.
         """
         reach = reach or Reach("", required=True)
         had_to_be_made = [False] * len(wanted)
@@ -92,7 +91,7 @@ class MadeDirectories:
     def move(self, moves: Sequence[tuple[str, str]]) -> None:
         """Move directories (from, to), the targets' parents being made where missing. MetaError when a target is there.
 
-        What moved before one that can not stays at its target until the context ends.
+        Directories that moved before a failure stay at their targets until the context ends.
         """
         parents = {_parent(target): _parent(source) for source, target in moves}
         self.make([parent for parent, before in parents.items() if not same_place(parent, before)])
@@ -115,7 +114,7 @@ class MadeDirectories:
             self._entries.append(self._journal.begin(self.subject, directories, moves))
 
     def undo(self) -> None:
-        """Move back what was moved and remove what was made, innermost first. What can not be taken back now stays in the journal."""
+        """Move back moved directories and remove new ones, innermost first. Those that can not be undone now stay in the journal."""
         self.undo_moves()
         for step in sorted(self._made, key=len, reverse=True):
             if not self._warehouse.remove_if_empty(step):
@@ -123,7 +122,7 @@ class MadeDirectories:
         self._made.clear()
 
     def undo_moves(self) -> None:
-        """Move back what was moved. What can not be moved back now stays in the journal."""
+        """Move back moved directories. Those that can not be moved back now stay in the journal."""
         for source, target in reversed(self._moved):
             try:
                 self._warehouse.rename(target, source)
