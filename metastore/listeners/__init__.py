@@ -1,10 +1,10 @@
-"""Hooks before, inside and after every operation. Never decides what an operation does: a pre-listener may only refuse it.
+"""Hooks before, inside and after every operation. Never changes an operation: a pre-listener may only refuse it.
 
-PreEventListener        before an operation; what it raises reaches the client
-TransactionalListener   inside the operation's database transaction; what it raises rolls the operation back
-PostEventListener       after the commit, or after the failure; what it raises is logged
-EndFunctionListener     around every call, with its outcome; what it raises is logged
-InitListener            once, when a worker process is ready to serve; what it raises stops it
+PreEventListener        before an operation; its error reaches the client
+TransactionalListener   inside the operation's database transaction; its error rolls the operation back
+PostEventListener       after the commit, or after the failure; its error is logged
+EndFunctionListener     around every call, with its outcome; its error is logged
+InitListener            once, when a worker process is ready to serve; its error stops the process
 """
 
 from metastore.listeners.contract import (

@@ -48,7 +48,7 @@ class TransactionalListener(Listener):
 
 
 class PostEventListener(Listener):
-    """Learns what became of a change; it can no longer fail it."""
+    """A listener that gets the outcome of a change; it can no longer fail it."""
 
     def after(self, event: Event, error: Exception | None) -> None:
         """`error` is None after a commit; otherwise the change did not happen and this is why."""

@@ -1,6 +1,6 @@
 """Events for listeners: one frozen class per kind of change. An event never changes after it was made.
 
-Structs inside an event are those of the interface (`metastore.idl`); listeners must not change them.
+Structs inside an event are the interface's (`metastore.idl`); listeners must not change them.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from metastore.idl import (
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """Who asked: the connection's address, the user for whom it acts, the user's groups, the method, and how it logged in."""
+    """The origin of a call: the connection's address, the user for whom it acts, the user's groups, the method, and how it logged in."""
 
     address: str
     user: str | None
     groups: tuple[str, ...]
     method: str
     mechanism: str = ""
-    """"" for a client without a login, whose user is who `set_ugi` said."""
+    """"" for a client without a login, whose user is set by `set_ugi`."""
     real_user: str | None = None
-    """Who logged in, where that is not `user`."""
+    """The user who logged in, where that is not `user`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ class DropTable(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddPartitions(Event):
-    """After a call with `ifNotExists`, a success event tells of the added partitions and a failure event of the existing ones."""
+    """After a call with `ifNotExists`, a success event holds the added partitions and a failure event the existing ones."""
 
     table: Table
     partitions: Sequence[Partition]
@@ -244,14 +244,14 @@ class Insert(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reload(Event):
-    """A client says that whoever remembers a table, or some of its partitions, should read them anew (`fire_listener_event`)."""
+    """A client's notice that caches of a table, or of some of its partitions, should be read anew (`fire_listener_event`)."""
 
     table: Table
     """With the parameters that the client sent beside those that it has."""
     partitions: Sequence[Partition]
     """None of them for the table as a whole."""
     refreshes: bool
-    """Whether the client refreshed what it remembers; else it forgot it."""
+    """Whether the client refreshed its cache; else it dropped it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +280,7 @@ class AbortTransactions(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocateWriteIds(Event):
-    """New write ids of one table, ascending by transaction; those that were there already are not notified again."""
+    """New write ids of one table, ascending by transaction; existing ones are not notified again."""
 
     catalog: str
     database: str
@@ -325,7 +325,7 @@ class CommitCompaction(Event):
 
 @dataclass(frozen=True, slots=True)
 class FunctionEnd:
-    """How a call ended. `object` names what it was about as the log does, "" if nothing."""
+    """The end of a call. `object` names its object as the log does, "" without one."""
 
     client: ClientInfo
     object: str

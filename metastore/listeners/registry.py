@@ -30,7 +30,7 @@ log = structlog.get_logger()
 L = TypeVar("L", bound=Listener)
 
 OWN = {"org.apache.hive.hcatalog.listener.DbNotificationListener", *AUTHORIZING_LISTENERS}
-"""Listeners in configurations of Hive whose work the server does without one: the notification log, and what authorizes calls."""
+"""Listeners in configurations of Hive whose work the server does without one: the notification log, and authorization of calls."""
 
 SETTINGS: dict[type[Listener], str] = {
     PreEventListener: "pre_event_listeners",
@@ -63,7 +63,7 @@ class Listeners:
 
     @classmethod
     def load(cls, config: Config) -> Listeners:
-        """Make the listeners that the settings name; one object per class, whatever kinds it serves. MetaError."""
+        """Make the listeners that the settings name; one object per class, for all its kinds. MetaError."""
         made: dict[str, Listener] = {}
 
         def of(kind: type[L]) -> list[L]:
@@ -106,12 +106,12 @@ class Listeners:
         return None if self._log is None else self._log.plain_row(event)
 
     def after(self, event: Event, error: Exception | None) -> None:
-        """Tell the post-event listeners what became of the change."""
+        """Notify the post-event listeners of the outcome of the change."""
         for listener in self.post:
             _guarded(listener, lambda each=listener: each.after(event, error))  # type: ignore[misc]  # bound now
 
     def ended(self, function: FunctionEnd) -> None:
-        """Tell the end-function listeners how a call ended."""
+        """Notify the end-function listeners of the end of a call."""
         for listener in self.end:
             _guarded(listener, lambda each=listener: each.ended(function))  # type: ignore[misc]  # bound now
 

@@ -1,7 +1,7 @@
-"""Write the events of a change into the notification log, inside the change's transaction, and make messages of what its rows hold.
+"""Write the events of a change into the notification log, inside the change's transaction, and make messages from its rows.
 
 One statement for a change, however many events it has. An event has no id until a reader asks: only the events of
-`fire_listener_event`, whose reply tells their ids, are numbered at once.
+`fire_listener_event`, whose reply holds their ids, are numbered at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 PLAIN, GZIP = "json-0.2", "gzip(json-2.0)"
 SHORT = 1000
-"""Characters of a message that is stored plain whatever its format, and gets it when it is read: transactions tell little, and often."""
+"""Characters of a message that is stored plain in any format, and is encoded when it is read: messages of transactions are short and
+frequent."""
 
 
 class NotificationLog(TransactionalListener):
@@ -38,11 +39,11 @@ class NotificationLog(TransactionalListener):
         self._format = PLAIN if config.event_message_format in PLAIN_NAMES else GZIP
 
     def within(self, event: Event, session: Session) -> None:
-        """Write what one change tells."""
+        """Write the events of one change."""
         self.within_all([event], session)
 
     def within_all(self, changes: Sequence[Event], session: Session) -> Sequence[int]:
-        """Write what changes of one transaction tell; return the ids of those that are numbered at once."""
+        """Write the events of one transaction's changes; return the ids of those that are numbered at once."""
         writes = [write for event in changes for write in _writes(event)]
         if writes:
             notifications.insert_writes(session, self._write_rows(writes))
@@ -55,7 +56,7 @@ class NotificationLog(TransactionalListener):
         return ()
 
     def plain_row(self, event: Event) -> notifications.LogRow:
-        """Return the row of a change that has one. New ids in it are not compressed: a statement may put in what it alone knows."""
+        """Return the row of a change that has one. New ids in it are not compressed: a statement may put in ids that only it knows."""
         (row,) = self._rows(event, None)
         return row
 

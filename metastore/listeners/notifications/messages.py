@@ -1,8 +1,8 @@
 """Messages of the notification log by kind of change: the type, the object and the fields, as in Hive's messages of that type.
 
-Fields that only Hive 4 has are there always: Hive 3 passes over them. `files` of new tables and partitions stay empty, since nothing is
-listed while rows are locked. A changed function has no type of event in any release, so it tells nothing. Data connectors have types, but
-no release has messages of them or writes any, so they tell nothing either.
+Fields that only Hive 4 has are always included: Hive 3 ignores them. `files` of new tables and partitions stay empty, since nothing is
+listed while rows are locked. A changed function has no type of event in any release, so it gets none. Data connectors have types, but no
+release has messages of them or writes any, so they get none either.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Fields = Mapping[str, Any]
 
 
 class Notification(NamedTuple):
-    """One message and what it is about."""
+    """One message and its object."""
 
     type: str
     catalog: str | None
@@ -30,7 +30,7 @@ class Notification(NamedTuple):
 
 
 def of(event: events.Event) -> Iterator[Notification]:
-    """Yield what a change tells; nothing for one that Hive does not tell either."""
+    """Yield the messages of a change; none for one that Hive does not notify either."""
     tell = TELL.get(type(event))
     return iter(()) if tell is None else tell(event, StructWriter())
 
@@ -327,7 +327,7 @@ def _reload(event: events.Reload, write: StructWriter) -> Iterator[Notification]
 
 
 def files(data: InsertEventRequestData) -> list[str]:
-    """Return a write's files as Hive tells them without a change manager: `uri###directory below the table's`."""
+    """Return a write's files in the form of Hive without a change manager: `uri###directory below the table's`."""
     added = data.filesAdded or []
     below = data.subDirectoryList or [""] * len(added)
     return [f"{uri}###{directory or ''}" for uri, directory in zip(added, below, strict=False)]

@@ -1,4 +1,4 @@
-"""Read from an event's message which tables it names beside its own: the old name of a rename, and what foreign keys refer to."""
+"""Read from an event's message the tables that it names beside its own: the old name of a rename, and the parents of foreign keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NamedTable(NamedTuple):
     database: str
     table: str
     was_own: bool = False
-    """Whether it is the old name of the event's own table, whose owner then the message tells."""
+    """Whether it is the old name of the event's own table, whose owner is then in the message."""
     owner: str | None = None
     owner_type: int | None = None
 

@@ -1,9 +1,8 @@
-"""Pack what a change reports of many partitions or transactions into few rows, each with what its messages are made of when they are read.
+"""Pack a change's events on many partitions or transactions into few rows, each with the data from which its messages are made at reading.
 
-A message of one altered partition has 11 kB, nearly all of which the next one repeats: writing a thousand took longer than altering them.
-A row's payload is JSON: of partitions the table, and for up to EVENTS of them what differs, beside the storage descriptors that they
-share; of ids that follow each other the ends. This module never decides what a message says: `messages.py` does, of the event that is
-unpacked.
+A message of one altered partition has 11 kB, nearly all of which the next one repeats: writing a thousand took longer than altering them. A
+row's payload is JSON: for partitions the table, and for up to EVENTS of them the differences, beside the storage descriptors that they
+share; for consecutive ids the ends. This module never decides the content of a message: `messages.py` does, from the unpacked event.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _as_json, _unpacked_fields = attrgetter(*AS_JSON), attrgetter(*UNPACKED)
 _description, _of_statistics = attrgetter(*DESCRIPTION), attrgetter(*OF_STATISTICS)
 
 Payload = tuple[int, str]
-"""How many messages, and what they are made of."""
+"""The number of messages, and the data from which they are made."""
 
 
 def compressed(text: bytes) -> str:
@@ -67,7 +66,7 @@ def compressed(text: bytes) -> str:
 
 
 def decompressed(text: str) -> bytes:
-    """Return what was compressed so."""
+    """Return the uncompressed data."""
     return igzip.decompress(b64decode(text))  # type: ignore[no-untyped-call, no-any-return]  # the package has stubs for some
 
 
@@ -90,7 +89,7 @@ def pack(event: Event) -> list[Payload]:
 
 
 def subject(event: Event) -> Notification:
-    """Return what the messages of an event that was packed are about, without their fields: making one takes longer than packing ten."""
+    """Return the objects of a packed event's messages, without their fields: making one takes longer than packing ten."""
     if isinstance(event, AddPartitions):
         return _on("ADD_PARTITION", event.table)
     if isinstance(event, AlterPartitions):
@@ -118,7 +117,7 @@ def _payload(event: Event, count: int, fields: dict[str, Any]) -> Payload:
 
 
 def _ids(event: Event, transactions: Sequence[int], **fields: Any) -> Payload:
-    """Return what one message about transactions is made of. It is not compressed: a statement may put numbers into it."""
+    """Return the data of one message about transactions. It is not compressed: a statement may put numbers into it."""
     which: dict[str, Any] = {"transactions": list(transactions)}
     if _follow_each_other(transactions):
         which = {"first": transactions[0], "last": transactions[-1]}

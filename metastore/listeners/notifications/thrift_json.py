@@ -38,7 +38,7 @@ Fields = tuple[tuple[str, str, str, Any], ...]
 
 
 class StructWriter:
-    """Writes structs as JSON strings that hold their text. Partitions in turn with equal storage share what is written of it."""
+    """Writes structs as JSON strings that hold their text. Consecutive partitions with equal storage share its text."""
 
     __slots__ = ("_storage", "_written")
 
@@ -72,7 +72,7 @@ class StructWriter:
 
 
 def _escaped(tree: dict[str, Any]) -> bytes:
-    """Return a struct's text as it stands inside a JSON string."""
+    """Return a struct's text, escaped for a JSON string."""
     return orjson.dumps(orjson.dumps(tree).decode())[1:-1]
 
 
@@ -100,7 +100,7 @@ def _fields(struct: type[Any]) -> Fields:
 
 
 def _conversion(kind: int, of: Any) -> Convert | None:
-    """Return what turns a value of a type into what JSON holds of it; None where it is the same. `of` is what `thrift_spec` says of it."""
+    """Return the function from a value of a type to its JSON form; None where it is the same. `of` is its entry in `thrift_spec`."""
     if kind == BOOL:
         return int
     if kind == DOUBLE:
@@ -147,7 +147,7 @@ def _binary(value: bytes | str) -> str:
 
 
 def _opened(struct: type[Any], name: str) -> bytes:
-    """Return, as it stands inside a JSON string, what comes between a field and those before it."""
+    """Return the separator before a field and its name, escaped for a JSON string."""
     number, tag = next((number, tag) for field, number, tag, _ in _fields(struct) if field == name)
     return f',"{number}":{{"{tag}":'.replace('"', '\\"').encode()
 
