@@ -1,6 +1,6 @@
-"""Operators' actions on the console: each first says what it will do, and runs the method of the interface that does it.
+"""Operators' actions on the console: each first shows its effect, and then runs a method of the interface.
 
-Rights are those of the method: whoever may call it over Thrift may do it here. Nothing here decides that.
+Rights are the method's: a user who may call it over Thrift may use it here. Nothing here decides that.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ActionResult:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action: its name in the path, what its button says, and its two steps, which take the same parameters."""
+    """An action: its name in the path, the text of its button, and its two steps, which take the same parameters."""
 
     name: str
     button: str

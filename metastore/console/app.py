@@ -68,7 +68,7 @@ class Static:
 
 
 class Templates:
-    """The templates, with what they may use."""
+    """The templates, with the functions that they may use."""
 
     def __init__(self, static: Static) -> None:
         self._jinja = jinja2.Environment(
@@ -148,7 +148,7 @@ class _Pages:
         return endpoint
 
     async def logged_in(self, request: Request) -> Response:
-        """Answer to who was asked to log in: whoever gets here has, or can not."""
+        """Answer a visitor after the login page: the login is done, or is not possible."""
         if _visit(request).mechanism:
             return RedirectResponse(f"{UI}/", 303)
         return self.templates.render(request, "error.html", 403, text="This server takes no passwords: let a proxy send a token.")

@@ -1,4 +1,4 @@
-"""Write the statement that would create a table, in Hive's SQL. For people: what a parameter of an engine means is not translated."""
+"""Write the statement that would create a table, in Hive's SQL. For people: parameters of engines are not translated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from metastore.idl import FieldSchema, StorageDescriptor, Table
 from metastore.rules.catalog.table_kinds import is_external
 
 COUNTED = frozenset({"numFiles", "numRows", "rawDataSize", "totalSize", "transient_lastDdlTime", "COLUMN_STATS_ACCURATE", "EXTERNAL"})
-"""Parameters that say how much there is, or what the statement says otherwise."""
+"""Parameters that are counts, or that the statement expresses otherwise."""
 
 
 def create_statement(table: Table) -> str:

@@ -54,12 +54,12 @@ class Calls(Protocol):
         """Return a method's value. Raises MetastoreError."""
 
     def administers(self, client: Client) -> bool:
-        """Return whether a client may see what concerns the server as a whole."""
+        """Return whether a client may administer the server as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsoleRequest:
-    """A request of HTTP whose sender was let in."""
+    """A request of HTTP whose sender has logged in."""
 
     method: str
     target: str

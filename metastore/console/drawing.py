@@ -1,4 +1,4 @@
-"""Lay out who waits for whom: boxes in columns, whoever waits to the right of whom it waits for. The template draws them as SVG."""
+"""Lay out a graph of waits: boxes in columns, a waiting one to the right of the one that it waits for. The template draws them as SVG."""
 
 from __future__ import annotations
 

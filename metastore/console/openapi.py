@@ -32,7 +32,7 @@ def describe(version: str) -> dict[str, Any]:
         "info": {
             "title": "metastore",
             "version": version,
-            "description": "What the web console shows, as JSON, with the rights of whoever asks. "
+            "description": "The pages of the web console as JSON, with the rights of the caller. "
             "Times are milliseconds since 1970 unless a field says otherwise.",
         },
         "servers": [{"url": "/api/v1"}],
@@ -86,7 +86,7 @@ def _body(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _schema(hint: Any, schemas: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a type; those of dataclasses are put into `schemas`, under their names."""
+    """Return the schema of a type; schemas of dataclasses are put into `schemas`, under their names."""
     if hint in _SIMPLE:
         return {"type": _SIMPLE[hint]}
     if is_optional(hint):

@@ -40,7 +40,7 @@ def declared(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def read(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments for a function after the visit; what it does not know is left aside. InvalidInput."""
+    """Return the arguments for a function after the visit; unknown parameters are ignored. InvalidInput."""
     return {each.name: _value(each, given[each.name]) for each in _present(function, given)}
 
 

@@ -1,6 +1,6 @@
 """Protection from other sites that act by a visitor's browser: headers of all answers, checks of each request that changes something.
 
-`wire/http/other_sites.py` has refused already what says that it comes from another site.
+`wire/http/other_sites.py` has already refused requests that name another site.
 """
 
 from __future__ import annotations

@@ -38,12 +38,12 @@ class Visit:
     """One request of a browser, or of a program."""
 
     run: Callable[..., Any]
-    """Runs a method of the interface or a query of `wire.browsing` as the visitor: `run(name, **arguments)`. Raises what it raises."""
+    """A function that runs a method of the interface or a console query as the visitor: `run(name, **arguments)`. Raises their errors."""
     user: str | None
     mechanism: str
     """How the visitor logged in, "" for one who did not."""
     is_admin: bool
-    """Whether the visitor may see what concerns the server as a whole."""
+    """Whether the visitor may administer the server as a whole."""
     may_act: bool
     """Whether actions are offered: to those who logged in, and on a server that is open, from its own machine."""
     can_log_in: bool

@@ -1,4 +1,4 @@
-"""Who waits for whom: from locks to holders, which wait for each other, and which of them hold up the others. It asks nobody.
+"""The graph of waits: from locks to holders, which wait for each other, and those of them that hold up the others. It reads nothing.
 
 A holder is a transaction with all its locks, or a lock without one.
 """
@@ -74,7 +74,7 @@ def lock_of(each: ShowLocksResponseElement, since: int | None = None) -> Lock:
 
 @dataclass(slots=True)
 class Holder:
-    """Who holds locks or waits for them."""
+    """A holder of locks, or one that waits for them."""
 
     key: str
     transaction: int | None
@@ -143,7 +143,7 @@ def _reached(key: str, waiters: dict[str, list[str]]) -> list[str]:
 
 
 def roots(found: dict[str, Holder]) -> list[Holder]:
-    """Return those who hold up others and wait for nobody, whoever holds up most first; of a circle, in which all wait, everyone."""
+    """Return the holders that hold up others and wait for none, the one that holds up most first; of a circle, in which all wait, all."""
     blocking = [each for each in found.values() if each.holds_up]
     free = [each for each in blocking if not each.waits_for]
     held_up = {key for each in free for key in each.holds_up}

@@ -1,7 +1,7 @@
 """The audit log: one line in a file for each call that changes something or was refused. It never fails a call.
 
-Several processes append to one file, each line by one write. Who moves the file away (logrotate without `copytruncate`) makes the next line
-begin a new one.
+Several processes append to one file, each line by one write. After the file is moved away (logrotate without `copytruncate`) the next line
+begins a new one.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _json(values: dict[str, Any]) -> str:
 
 
 def _hive(values: dict[str, Any]) -> str:
-    """Return a line as Hive's metastore writes it, with what Hive does not tell behind."""
+    """Return a line as Hive's metastore writes it, followed by the fields that Hive lacks."""
     shown = {name: "null" if value is None else str(value).translate(_ESCAPED) for name, value in values.items()}
     more = "\t".join(f"{name}={shown[name]}" for name in ("outcome", "ms", "real_user", "mechanism", "request", "query"))
     return (

@@ -1,6 +1,6 @@
-"""Know the clients that are connected to all worker processes: who they are and what they called last, in memory that the workers share.
+"""The clients that are connected to all worker processes, with their users and last calls, in memory that the workers share.
 
-A call changes no shared memory: each worker writes every second what is new of its own clients. It never decides who is let in.
+A call changes no shared memory: each worker writes every second the news of its own clients. It never decides about a login.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONGEST = 100
 
 
 class Presence:
-    """A client that is connected; who serves it changes `client` if another speaks on the connection."""
+    """A client that is connected; its worker changes `client` if another user speaks on the connection."""
 
     __slots__ = ("client", "place", "since", "transport", "written")
 
@@ -34,7 +34,7 @@ class Presence:
         """The values that were written last."""
 
     def describe(self) -> ConnectedClient:
-        """Return what there is to tell now."""
+        """Return the present record."""
         client = self.client
         last = time.time() - (time.perf_counter() - client.last_call) if client.calls else 0.0
         return ConnectedClient(
@@ -94,7 +94,7 @@ class Clients:
             self._free.append(presence.place)
 
     def publish(self) -> None:
-        """Write what is new of the own clients, for the other workers to read."""
+        """Write the news of this worker's own clients, for the other workers to read."""
         with self._lock:
             for each in self._present:
                 client = each.client

@@ -1,7 +1,7 @@
 """Count calls, bytes, connections and logins, for all worker processes together, in memory that they share.
 
-Each worker has a part of its own, which nobody else writes into, so a count is an addition and no message. What a worker counted stays
-when it dies; its successor goes on in the same part. A count takes half a microsecond: a short call takes ninety.
+Each worker has a part of its own, which nobody else writes into, so a count is an addition and no message. The counts of a worker stay when
+it dies; its successor continues in the same part. A count takes half a microsecond: a short call takes ninety.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SIZE = _LEVELS + len(LEVELS)
 
 
 class Histogram(NamedTuple):
-    """Calls of one method with one outcome, or what one part of their time took in those that had it."""
+    """Calls of one method with one outcome, or one part of the time of the calls that had it."""
 
     method: str
     outcome: str
@@ -81,7 +81,7 @@ class Counts:
             self._cells[part * _SIZE + at] = 0.0
 
     def call(self, method: str, outcome: str, seconds: float, parts: Sequence[float], received: int, sent: int) -> None:
-        """Count an answered call, what its time was taken for (in the order of `PARTS`) and the bytes of its messages."""
+        """Count an answered call, the parts of its time (in the order of `PARTS`) and the bytes of its messages."""
         at = _WELL.get(method) if outcome == "ok" else _CALLS.get((method, outcome))
         if at is None:
             at = _CALLS[method if method in ALL else OTHER, outcome if outcome in OUTCOMES else OTHER]
@@ -132,11 +132,11 @@ class Counts:
         return sum(self._cells[part * _SIZE + at] for part in range(self._parts))
 
     def calls(self) -> Iterator[Histogram]:
-        """Yield the histograms of what was called."""
+        """Yield the histograms of the called methods."""
         yield from self._histograms(_CALLS.items())
 
     def parts(self) -> Iterator[Histogram]:
-        """Yield the histograms of the parts of the time of what was called."""
+        """Yield the histograms of the parts of the called methods' time."""
         yield from self._histograms(
             ((method, part), at + number * _WIDTH) for method, at in _PARTS.items() for number, part in enumerate(PARTS)
         )

@@ -1,9 +1,10 @@
 """The same numbers under the names of Hive's metastore, for dashboards, alerts and autoscalers that ask it. It never counts itself.
 
 Hive reports through JMX, and its operator's rules for the JMX exporter make `api_METHOD_total` and `hive_metastore_open_connections` of it;
-other names are those of Hive's registry, with `_` for what Prometheus does not take. A timer's percentiles are in milliseconds and of all
-calls since the server began, estimated from the histogram. Left out is what this server has not: direct SQL, the JVM's memory and pauses.
-Sources: Hive's MetricsConstants and HMSHandler, ConfigMapDependentResource of its operator, Datadog's integration for Hive.
+other names are from Hive's registry, with `_` for characters that Prometheus refuses. A timer's percentiles are in milliseconds and of all
+calls since the server began, estimated from the histogram. Metrics of parts that this server lacks are left out: direct SQL, the JVM's
+memory and pauses. Sources: Hive's MetricsConstants and HMSHandler, ConfigMapDependentResource of its operator, Datadog's integration for
+Hive.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write what the processes counted, and what the database holds, as Prometheus reads it. It never counts itself."""
+"""Write the counts of the processes and the figures of the database in Prometheus's format. It never counts itself."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ _LEVELS = {
 
 
 def _figures(figures: Mapping[Figure, float]) -> Iterable[Metric]:
-    """Yield what each process tells of its database, as metrics."""
+    """Yield each process's figures of its database, as metrics."""
     for families, make in ((_TOTALS, CounterMetricFamily), (_LEVELS, GaugeMetricFamily)):
         for name, (metric, text, label) in families.items():
             family = make(metric, text, labels=(label,) if label else ())
@@ -152,7 +152,7 @@ def _gauge(name: str, text: str, values: Mapping[tuple[str, ...], float], labels
 
 
 def exposition(telemetry: Telemetry, state: State, seen: Observation | None, names: Sequence[str]) -> bytes:
-    """Return all metrics as text: the counts of all processes, and what was seen in the database, None if it could not be asked.
+    """Return all metrics as text: the counts of all processes, and the figures of the database, None if it could not be asked.
 
     `names` are "metastore", "hive" or both.
     """

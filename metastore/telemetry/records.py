@@ -1,7 +1,7 @@
-"""Small records in memory that the worker processes share: each process writes its own, any process reads those of all.
+"""Small records in memory that the worker processes share: each process writes its own, and any process reads all of them.
 
-A process has a part with a fixed number of places, each of a fixed size, for a JSON text. Nobody waits for anybody: who reads a place while
-it is written sees it change, and reads it again. The memory is taken only where something was written.
+A process has a part with a fixed number of places, each of a fixed size, for a JSON text. No process waits for another: a reader that sees
+a place change while it is written reads it again. The memory is taken only where something was written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ATTEMPTS = 5
 
 
 class Records:
-    """Places for the records of some processes. Those of one part are written by its process alone, each by one thread at a time."""
+    """Places for the records of some processes. The places of one part are written by its process alone, each by one thread at a time."""
 
     def __init__(self, parts: int, places: int, size: int) -> None:
         """`size` is the most bytes of a record's text."""
@@ -37,7 +37,7 @@ class Records:
         self._part = part
 
     def write(self, place: int, value: Any) -> None:
-        """Write a record, a dataclass whose texts the caller has shortened; what is too long all the same is an empty record."""
+        """Write a record, a dataclass whose texts the caller has shortened; one that is still too long is written empty."""
         text = orjson.dumps(value)
         self._put(place, text if len(text) <= self._size else b"{}")
 

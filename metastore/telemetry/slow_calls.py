@@ -1,6 +1,6 @@
-"""Keep the calls that took long, with what they took it for, in memory that the worker processes share.
+"""Keep slow calls, with the parts of their time, in memory that the worker processes share.
 
-It never keeps a secret: arguments are shortened, and of those whose names or methods tell of secrets nothing is kept.
+It never keeps a secret: arguments are shortened, and those whose names or methods suggest secrets are left out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SlowCalls:
         self.take(0)
 
     def take(self, part: int) -> None:
-        """Keep calls in a part from now on: at the beginning of a worker process. What it holds stays until it is overwritten."""
+        """Keep calls in a part from now on: at the beginning of a worker process. Its old calls stay until they are overwritten."""
         self._records.take(part)
         self._lock = threading.Lock()
         self._places = itertools.cycle(range(KEPT))
@@ -56,7 +56,7 @@ class SlowCalls:
 
 
 def elements(value: Any) -> int:
-    """Return how many elements a method's value has: those of its list or map, or of the longest in a struct."""
+    """Return how many elements a method's value has: in its list or map, or in the longest one of a struct."""
     if isinstance(value, list | set | tuple | Mapping):
         return len(value)
     if isinstance(value, TPayload):

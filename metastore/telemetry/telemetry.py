@@ -28,12 +28,12 @@ class Telemetry:
         self.clients.take(part)
 
     def died(self, part: int) -> None:
-        """Note that the process of a part has died: what it counted stays, its connections are gone."""
+        """Note that the process of a part has died: its counts stay, its connections are gone."""
         self.counts.close_connections(part)
         self.clients.died(part)
 
     def publish(self, database: Database) -> None:
-        """Write what only this process knows, its clients and the figures of its database, for the others to read."""
+        """Write the clients and database figures of this process, for the others to read."""
         self.clients.publish()
         self.counts.publish(figures.totals(database), figures.levels(database))
 

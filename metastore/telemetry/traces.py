@@ -1,8 +1,8 @@
-"""Tell an OpenTelemetry collector of calls and their SQL, as spans. Loaded only where `traces_endpoint` names one; it never fails a call.
+"""Send calls and their SQL to an OpenTelemetry collector, as spans. Loaded only where `traces_endpoint` names one; it never fails a call.
 
-A call's span belongs to the trace of the request's header `traceparent`, over HTTP, else it begins one. Attributes are those of the
-semantic conventions for RPC and for databases, with `user.name`, and `metastore.*` for what these have no name for. What OpenTelemetry
-leaves to the environment is left to it: `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_BSP_*`.
+A call's span belongs to the trace of the request's header `traceparent`, over HTTP, else it begins one. Attributes are from the semantic
+conventions for RPC and for databases, with `user.name`, and `metastore.*` for others. As usual with OpenTelemetry, the environment sets the
+rest: `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_BSP_*`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LONGEST = 4000
 
 
 class _ToLog(logging.Handler):
-    """Writes what OpenTelemetry says, such as that no collector answers, to the server's own log."""
+    """Writes OpenTelemetry's messages, such as that no collector answers, to the server's own log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log.get("metastore.traces").warning("traces", reason=record.getMessage()[:300])
@@ -50,7 +50,7 @@ class Traces:
     """Makes the spans of one process."""
 
     def __init__(self, endpoint: str, ratio: float, database: SplitResult, kind: str) -> None:
-        """`endpoint` is the collector's URL; `ratio` the part of the traces begun here that are told."""
+        """`endpoint` is the collector's URL; `ratio` the share of traces begun here that are sent."""
         logger = logging.getLogger("opentelemetry")
         logger.handlers, logger.propagate = [_ToLog(logging.WARNING)], False
         resource = Resource.create(
@@ -67,7 +67,7 @@ class Traces:
             self._database["server.address"] = database.hostname
 
     def begin(self, method: str, client: Client) -> TracedCall:
-        """Begin the span of a call; the thread's SQL is told below it until it ends."""
+        """Begin the span of a call; the thread's SQL is added below it until it ends."""
         context = self._propagator.extract({"traceparent": client.traceparent}) if client.traceparent else Context()
         address, _, port = client.address.rpartition(":")
         name = f"{SERVICE}/{method}" if method in ALL or method in QUERIES else "_OTHER"
@@ -78,13 +78,13 @@ class Traces:
         return TracedCall(span, self, here.work)
 
     def statement(self, below: Context, text: str, begun: int, seconds: float) -> None:
-        """Tell a round trip to the database that began so many nanoseconds after 1970."""
+        """Add a round trip to the database that began so many nanoseconds after 1970."""
         name, attributes = _described(text)
         span = self._tracer.start_span(name, below, SpanKind.CLIENT, {**self._database, **attributes}, start_time=begun)
         span.end(begun + int(seconds * 1e9))
 
     def close(self) -> None:
-        """Send what is not sent yet: at the end of the process."""
+        """Send the remaining spans: at the end of the process."""
         self._provider.shutdown()
 
 
@@ -116,14 +116,14 @@ class TracedCall:
 
     @property
     def trace(self) -> str:
-        """The id of the trace, as collectors show it; "" if it is not told to one."""
+        """The id of the trace, as collectors show it; "" if it is not sent to one."""
         return format_trace_id(self._span.get_span_context().trace_id) if self._span.is_recording() else ""
 
     def _note(self, text: str, began: float, seconds: float) -> None:
         self._traces.statement(self._below, text, self._offset + int(began * 1e9), seconds)
 
     def end(self, client: Client, thing: str, result: str, query: str, parts: Sequence[float]) -> None:
-        """End the span with what became of the call: on which object, "ok" or the error's class, for which query, what took its time."""
+        """End the span with the result of the call: its object, "ok" or the error's class, its query, the parts of its time."""
         self._work.trace = None
         span = self._span
         if span.is_recording():
@@ -134,7 +134,7 @@ class TracedCall:
             if query:
                 span.set_attribute("metastore.query.id", query)
             span.set_attribute("metastore.statements", self._work.statements)
-            for part, seconds in zip(PARTS, parts, strict=False):  # what ran nothing has none
+            for part, seconds in zip(PARTS, parts, strict=False):  # a call without SQL has none
                 span.set_attribute(f"metastore.{part}_seconds", seconds)
             if result != "ok":
                 span.set_attribute("error.type", result)

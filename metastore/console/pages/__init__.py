@@ -1,1 +1,1 @@
-"""The pages: one module for each matter, whose functions make a dataclass of what a visitor asks. `table` lists them all."""
+"""The pages: one module for each matter, whose functions make the dataclass that a visitor asks for. `table` lists them all."""

@@ -26,7 +26,7 @@ def on_wire(visit: Visit, catalog: str, database: str) -> str:
 
 
 def unless_refused(ask: Callable[[], T]) -> T | None:
-    """Return what a part of a page shows, None where the visitor may not see it or the metastore has no answer."""
+    """Return the content of a part of a page, None where the visitor may not see it or the metastore has no answer."""
     try:
         return ask()
     except MetastoreError:

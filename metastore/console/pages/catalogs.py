@@ -35,7 +35,7 @@ class ListedTable:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """A page of the databases of a catalog, or of what a search found in it."""
+    """A page of the databases of a catalog, or of the results of a search in it."""
 
     catalogs: list[str]
     catalog: str
@@ -102,7 +102,7 @@ class Database:
 
 
 def database(visit: Visit, database: str, catalog: str = "", search: str = "", after: str = "") -> Database:
-    """Show a database and its tables, of which the names contain the search."""
+    """Show a database and its tables whose names contain the search."""
     where = catalog_of(visit, catalog)
     found: Any = visit.run("get_database_req", request=GetDatabaseRequest(name=database, catalogName=where))
     page = visit.run(

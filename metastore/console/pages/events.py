@@ -15,7 +15,7 @@ from metastore.service.operations.browsing import LoggedEvents
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """A page of the log, the last first. What one change told together is one row."""
+    """A page of the log, the last first. Events that one change wrote together are one row."""
 
     catalog: str
     database: str
@@ -39,7 +39,7 @@ class Row:
 
 
 def events(visit: Visit, catalog: str = "", database: str = "", table: str = "", type: str = "", before: int = 0) -> Events:  # noqa: A002
-    """List what happened, the last first; of one type, in a database or to a table if one is given."""
+    """List events, the last first; of one type, in a database or on a table if one is given."""
     where = catalog_of(visit, catalog)
     given = {"database": database.lower(), "table": table.lower(), "type": type.upper()}
     filters = {name: value for name, value in given.items() if value}

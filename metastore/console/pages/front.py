@@ -14,9 +14,9 @@ from metastore.rules.transactions.compactions import FAILED
 from metastore.service.operations.observations import Observation
 
 LONG = 3600.0
-"""Seconds after which an open transaction is told as a problem."""
+"""Seconds after which an open transaction is shown as a problem."""
 RECENT = 24 * 3600.0
-"""Seconds for which a compaction that failed is told."""
+"""Seconds for which a failed compaction is shown."""
 MOST_CALLED = 10
 
 

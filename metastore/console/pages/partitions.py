@@ -101,7 +101,7 @@ class PartitionPageOfOne:
 
 
 def partition(visit: Visit, database: str, table: str, name: str, catalog: str = "") -> PartitionPageOfOne:
-    """Show a partition: where it lies, its parameters, its columns and their statistics."""
+    """Show a partition: its location, its parameters, its columns and their statistics."""
     where = catalog_of(visit, catalog)
     found: Partition = visit.run("get_partition_by_name", db_name=on_wire(visit, where, database), tbl_name=table, part_name=name)
 

@@ -59,7 +59,7 @@ def jobs(visit: Visit) -> Jobs:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting of this server, where its value came from, and what it means."""
+    """A setting of this server, the source of its value, and its meaning."""
 
     name: str
     value: str

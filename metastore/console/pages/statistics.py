@@ -1,4 +1,4 @@
-"""Statistics of columns as pages show them, whatever type the column has."""
+"""Statistics of columns as pages show them, for columns of every type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All pages by path: the function that makes what they show, and their template. A page has one path under `/ui` and `/api/v1`."""
+"""All pages by path: the function that makes their content, and their template. A page has one path under `/ui` and `/api/v1`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from metastore.console.pages import catalogs, compactions, events, front, partit
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page; the parameters of `look` after the visit are those of its path and its query."""
+    """A page; the parameters of `look` after the visit are from its path and its query."""
 
     path: str
     look: Callable[..., Any]

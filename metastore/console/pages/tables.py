@@ -1,4 +1,4 @@
-"""The page of a table: what it is, where it lies, who may do what with it, and what goes on with it."""
+"""The page of a table: its definition, its location, the privileges on it, and the activity on it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where and in which format the data lies."""
+    """The location and format of the data."""
 
     location: str | None
     input_format: str | None
@@ -161,7 +161,7 @@ def columns_of(columns: Any) -> list[Column]:
 
 
 def storage_of(found: Table | Partition) -> Storage | None:
-    """Return where a table or partition lies; None for one without files."""
+    """Return the location of a table or partition; None for one without files."""
     sd = found.sd
     if sd is None:
         return None

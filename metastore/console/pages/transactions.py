@@ -1,4 +1,4 @@
-"""Pages of transactions and locks: who has what open, who waits for whom, and who holds up everybody."""
+"""Pages of transactions and locks: owners, waits between them, and those that hold up the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATES = {"o": "open", "a": "aborted", "c": "committed"}
 LETTERS = {name: letter for letter, name in STATES.items()}
 OPERATIONS = {INSERT: "insert", UPDATE: "update", DELETE: "delete", "c": "compaction", "p": "clean-up"}
 MOST_LOCKS = 500
-"""Locks that one page lists, those that wait first."""
+"""Locks that one page lists, waiting ones first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class OneTransaction:
-    """A transaction with what it writes and locks, whom it waits for and whom it holds up."""
+    """A transaction with its writes and locks, the ones that it waits for and the ones that it holds up."""
 
     transaction: Transaction
     writes: list[Write]
@@ -90,11 +90,11 @@ class OneTransaction:
     waits_for: list[Holder]
     holds_up: list[Holder]
     near: list[Holder]
-    """The transaction and those of the two lists before, to be drawn; empty where nobody waits."""
+    """The transaction and those of the two lists before, to be drawn; empty where none waits."""
 
 
 def transaction(visit: Visit, id: int) -> OneTransaction:  # noqa: A002  # the name in the path
-    """Show a transaction: what it writes and locks, whom it waits for, whom it holds up."""
+    """Show a transaction: its writes and locks, the ones that it waits for and the ones that it holds up."""
     view: TransactionView = visit.run("show_transaction", id=id)
     all_locks = locks(visit)
     found = waits.holders(all_locks)
@@ -112,7 +112,7 @@ def transaction(visit: Visit, id: int) -> OneTransaction:  # noqa: A002  # the n
 
 @dataclass(frozen=True, slots=True)
 class Locks:
-    """The locks, who holds up others, and who waits for whom."""
+    """The locks, the holders that hold up others, and the waits between them."""
 
     database: str
     table: str
@@ -125,7 +125,7 @@ class Locks:
 
 
 def all_locks(visit: Visit, database: str = "", table: str = "") -> Locks:
-    """List locks, those that wait first, and show who waits for whom; of a database or a table if one is given."""
+    """List locks, waiting ones first, and show the waits between them; of a database or a table if one is given."""
     everything = locks(visit)
     found = waits.holders(everything)
     rows = [lock for lock in everything if database in ("", lock.database) and table in ("", lock.table)]
@@ -153,7 +153,7 @@ class OneLock:
 
 
 def lock(visit: Visit, id: int) -> OneLock:  # noqa: A002  # the name in the path
-    """Show a lock: what it is on, what it waits for, whom it holds up."""
+    """Show a lock: its components, the lock that it waits for, and the ones that it holds up."""
     everything = locks(visit)
     own = [each for each in everything if each.id == id]
     if not own:
