@@ -316,7 +316,7 @@ class Warehouse:
             files.delete(path)
 
     def refuse_roots(self, location: str, folders: dict[str, str]) -> None:
-        """Refuse to delete a root or a directory with one inside, links followed; `folders` caches the real paths of parents for one call."""
+        """Refuse to delete a root or a directory with one inside, links followed; `folders` caches real paths of parents for one call."""
 
         def real(folder: str) -> str:
             found = folders.get(folder)
