@@ -1,7 +1,7 @@
-"""Write files and directories through to the disk before a commit names them, where they lie in the machine's own file system.
+"""Write files and directories through to the disk before a commit names them, if they are in the machine's own file system.
 
-Without that a machine that loses its power may have the commit and not the rows, of which a compaction has deleted the only other copy.
-Object stores keep what they have answered, so that nothing is done there. This module writes no data.
+Without that, a machine that loses its power may have the commit without the rows, whose only other copy a compaction has deleted. Object
+stores keep every acknowledged write, so nothing is done there. This module writes no data.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def sync(paths: Iterable[str]) -> None:
 
 
 def sync_placed(directories: Iterable[str], top: str) -> None:
-    """Write directories through with the files in them, which lie right there, and with the directories above them up to `top`. OSError."""
+    """Write directories through with the files directly in them, and with the directories above them up to `top`. OSError."""
     listed = list(directories)
     sync(str(path) for directory in listed for path in Path(directory).iterdir() if path.is_file())
     sync(path for directory in listed for path in up_to(directory, top))
 
 
 def up_to(directory: str, top: str) -> list[str]:
-    """Return a directory and those above it up to `top`; the one above it alone where it does not lie below `top`."""
+    """Return a directory and those above it up to `top`; the one above it alone where it is not below `top`."""
     path, end = Path(directory), Path(top)
     if end not in path.parents:
         return [str(path), str(path.parent)]

@@ -1,4 +1,4 @@
-"""Look at and move files, whatever reaches them: through fsspec here, through Hadoop's file systems on Spark's driver."""
+"""Look at and move files, by one interface: through fsspec here, through Hadoop's file systems on Spark's driver."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Files(Protocol):
     """The file systems that hold tables. Each method raises FileError where they refuse."""
 
     def list(self, path: str) -> list[Status]:
-        """Return what lies in a directory; nothing when it is not there."""
+        """Return the entries of a directory; none when it is missing."""
 
     def read(self, path: str) -> bytes:
         """Return the content of a small file."""
@@ -80,7 +80,7 @@ class FsspecFiles:
     """The file systems that fsspec has drivers for."""
 
     def list(self, path: str) -> list[Status]:
-        """Return what lies in a directory; nothing when it is not there. FileError."""
+        """Return the entries of a directory; none when it is missing. FileError."""
         with _refused(path, "listed"):
             system, inner = open_path(path)
             system.invalidate_cache(inner)
@@ -154,7 +154,7 @@ class FsspecFiles:
 
 @contextmanager
 def _refused(path: str, done: str) -> Iterator[None]:
-    """Raise FileError for what a driver of fsspec raises: not each of its errors is an OSError."""
+    """Raise FileError for an error of a driver of fsspec: not all of its errors are OSErrors."""
     try:
         yield
     except Exception as error:

@@ -16,7 +16,7 @@ class SeveralPartitions(Exception):
 
 
 def found_or_added(client: Client, table: Table, names: Sequence[str], *, overwrite: bool = False) -> dict[str, Partition]:
-    """Return partitions by value, as `found` does; new ones, which lie below the table, are added first.
+    """Return partitions by value, as `found` does; new ones, which are below the table, are added first.
 
     The Thrift exceptions of add_partitions_req; SeveralPartitions.
     """

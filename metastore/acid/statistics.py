@@ -31,7 +31,7 @@ class WritingTransaction(Protocol):
         ...
 
     def snapshots(self, tables: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], TableSnapshot]:
-        """Return what is committed now, with its own writes."""
+        """Return the present snapshot, with its own writes."""
         ...
 
     def write_id(self, database: str, table: str) -> int:

@@ -36,7 +36,7 @@ class Storage:
         protocol = self._system.protocol if isinstance(self._system.protocol, str) else self._system.protocol[0]
         self._is_local = protocol in ("file", "local")
         self.grows = self._is_local
-        """Whether others see what was flushed before a file is closed; object stores show whole files only."""
+        """Whether others see flushed bytes before a file is closed; object stores show whole files only."""
 
     def path(self, location: str) -> str:
         """Return a location as this file system names it."""
@@ -94,12 +94,12 @@ class Storage:
             self._system.rm_file(path)
 
     def remove_directory(self, path: str) -> None:
-        """Remove a directory with all in it; what stays does no harm."""
+        """Remove a directory with all in it; a remainder does no harm."""
         with suppress(OSError):
             self._system.rm(path, recursive=True)
 
     def below(self, path: str) -> list[str]:
-        """Return the paths of what lies in a directory, hidden or not; nothing when it is not there."""
+        """Return the paths of a directory's entries, hidden ones too; none when it is missing."""
         self._system.invalidate_cache(path)
         try:
             return [str(found) for found in self._system.ls(path, detail=False)]

@@ -51,7 +51,7 @@ Connect = Callable[[], Client]
 LOCK_PATIENCE = 300.0
 """Seconds for which a lock is waited for unless the caller says otherwise."""
 DEFAULT_TIMEOUT = 300.0
-"""Seconds after which a server gives up a silent transaction, where it does not tell."""
+"""Seconds after which a server aborts a silent transaction, where its setting can not be read."""
 
 
 class TransactionLost(Exception):
@@ -59,7 +59,7 @@ class TransactionLost(Exception):
 
 
 class LockTimeout(Exception):
-    """Another transaction held what was to be locked for longer than the caller wants to wait."""
+    """Another transaction held the object of a lock for longer than the caller wants to wait."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def component(
     dynamic: bool = False,
     transactional: bool = True,
 ) -> LockComponent:
-    """Return what a lock request asks for of one table or partition; `kind` is a LockType, `operation` a DataOperationType."""
+    """Return the component of a lock request for one table or partition; `kind` is a LockType, `operation` a DataOperationType."""
     return LockComponent(
         type=kind,
         level=LockLevel.TABLE if partition is None else LockLevel.PARTITION,
@@ -95,7 +95,7 @@ def component(
 
 @dataclass(frozen=True)
 class Agent:
-    """Who opens transactions, as SHOW TRANSACTIONS and SHOW LOCKS tell it."""
+    """The owner of transactions, as SHOW TRANSACTIONS and SHOW LOCKS show it."""
 
     user: str = field(default_factory=getpass.getuser)
     host: str = field(default_factory=platform.node)
@@ -185,11 +185,11 @@ class Transaction:
         return number
 
     def snapshots(self, tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], TableSnapshot]:
-        """Return what is committed now in tables (database, name), all at one moment, together with this transaction's own writes."""
+        """Return the snapshots of tables (database, name), all at one moment, with this transaction's own writes."""
         return self.call(lambda client: take_snapshots(client, self.id, self._write_ids, list(tables)))
 
     def wrote_partitions(self, database: str, table: str, partitions: Sequence[str], operation: int) -> None:
-        """Tell the server which partitions a dynamic write reached; conflicts are detected by them."""
+        """Report the partitions of a dynamic write to the server; conflicts are detected by them."""
         request = AddDynamicPartitions(
             txnid=self.id,
             writeid=self.write_id(database, table),
@@ -206,7 +206,7 @@ class Transaction:
             raise TransactionLost(f"transaction {self.id} is lost: {self._lost}") from self._lost
 
     def spoil(self, reason: Exception) -> None:
-        """Refuse all further work, and the commit, with TransactionLost: the transaction has written what must not be seen."""
+        """Refuse all further work, and the commit, with TransactionLost: the transaction has written rows that must not be seen."""
         self._lost = self._lost or reason
 
     def commit(self, *, table_parameter: tuple[int, str, str] | None = None) -> None:
@@ -284,7 +284,7 @@ def take_locks(
 def take_snapshots(
     client: Client, txn: int, own: Mapping[tuple[str, str], int], tables: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], TableSnapshot]:
-    """Return what is committed now in tables, and what a transaction wrote itself under its own write ids."""
+    """Return the present snapshots of tables, with a transaction's own writes under its own write ids."""
     seen = of_reply(client.get_open_txns())
     others = [id_ for id_ in seen.exceptions if id_ != txn and id_ not in seen.aborted]
     mine = snapshot(max(seen.mark, txn), others, seen.aborted)

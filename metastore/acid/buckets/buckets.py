@@ -21,13 +21,13 @@ _QUOTED = frozenset(' "#%<>?[\\]^`{|}')
 
 
 class TooManyBuckets(ValueError):
-    """The table has more buckets than row ids tell apart."""
+    """The table has more buckets than row ids can number."""
 
 
 class Original(NamedTuple):
     """A file of rows alone, numbered from `first_row` on: from before the table was transactional, or loaded by Hive's LOAD DATA.
 
-    The latter lies in a directory of a write id and a statement, which its rows have; the former's have write id 0.
+    The rows of a loaded file have the write id and the statement of its directory; those of an older file have write id 0.
     """
 
     path: str
@@ -78,7 +78,7 @@ def file_name(bucket: int) -> str:
 
 
 def of_file(name: str) -> int | None:
-    """Return the bucket of a file in a base or delta directory, None for files that are no buckets, such as `..._flush_length`."""
+    """Return the bucket of a file in a base or delta directory, None for files that are not buckets, such as `..._flush_length`."""
     match = _FILE.fullmatch(name)
     return None if match is None else int(match[1])
 

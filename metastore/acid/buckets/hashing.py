@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from metastore.acid.values.types import parts
 
 Hashes = Any
-"""A numpy array of uint32, whose arithmetic wraps as that of Java's int does."""
+"""A numpy array of uint32, whose arithmetic wraps as Java's int does."""
 Numbers = Any
 """A numpy array of other numbers."""
 SEED = 104729

@@ -1,1 +1,1 @@
-"""Compaction workers: how an entry of the queue is done, whoever reads and writes the files."""
+"""Compaction workers: the steps for an entry of the queue, apart from the reading and writing of files."""

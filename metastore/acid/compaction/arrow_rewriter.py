@@ -1,6 +1,6 @@
 """Read and write the files of a compaction with Arrow, in the process that does it: the server's own workers, without Spark.
 
-What Arrow can not copy faithfully, or not within the memory of the process, is put back for a worker on Spark.
+An entry that Arrow can not copy faithfully, or not within the memory of the process, is put back for a worker on Spark.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OF_A_DELETE = 100
 
 
 class ArrowRewriter:
-    """See `acid.compaction.compacting.Rewriter`. Methods raise PutBack, FileError, OSError, and what `watch` raises."""
+    """See `acid.compaction.compacting.Rewriter`. Methods raise PutBack, FileError, OSError, and the errors of `watch`."""
 
     def __init__(self, txn: Transaction, watch: Watch) -> None:
         self.txn = txn
@@ -66,7 +66,7 @@ class ArrowRewriter:
         return out
 
     def write_rows(self, job: CompactionJob, selected: Selected) -> Written:
-        """Write the rows of ORC files, one bucket after the other; those of no bucket into files of some size."""
+        """Write the rows of ORC files, one bucket after the other; rows without a bucket are put into files of some size."""
         table, paths = job.table, [*selected.originals, *selected.inserts]
         library = table.table.sd.serdeInfo.serializationLib or ""
         if "orc" not in library.lower():
@@ -86,7 +86,7 @@ class ArrowRewriter:
     def _form(
         self, job: CompactionJob, part: str, files: list[tuple[str, int | None]], *, gone: Sequence[str] = (), is_deletes: bool = False
     ) -> Form:
-        """Look at the ends of files, and return how to write what they hold. PutBack where that would take too much memory."""
+        """Look at the ends of files, and return how to write their rows. PutBack where that would take too much memory."""
         zones: set[str] = set()
         largest = 0
         for path, length in files:
@@ -112,14 +112,14 @@ class ArrowRewriter:
 
 @contextmanager
 def _left_to_spark() -> Iterator[None]:
-    """Raise PutBack for what Python can not copy. FileError, OSError and what `watch` raises stay what they are."""
+    """Raise PutBack for rows that Python can not copy. FileError, OSError and the errors of `watch` are raised unchanged."""
     try:
         yield
     except (PutBack, Stopped, Cancelled, FileError, OSError):
         raise
     except CanNotCopy as error:
         raise PutBack(str(error)) from error
-    except Exception as error:  # whatever Python can not do Spark may be able to
+    except Exception as error:  # Spark may be able to do more than Python
         raise PutBack(f"{type(error).__name__}: {error}") from error
 
 

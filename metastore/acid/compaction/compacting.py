@@ -3,8 +3,8 @@
     minor   delta_A_B_vT and delete_delta_A_B_vT hold the events of all deltas from A to B
     major   base_B_vT holds the rows that are left at write id B
 
-B is the highest write id below the first open one, T the compactor's transaction. Readers and writers go on meanwhile. This module decides
-what is read, and gives the new files their places; a `Rewriter` reads and writes them. Source: Hive's Worker, CompactorMR,
+B is the highest write id below the first open one, T the compactor's transaction. Readers and writers go on meanwhile. This module chooses
+the files to read, and gives the new files their places; a `Rewriter` reads and writes them. Source: Hive's Worker, CompactorMR,
 MmMajorQueryCompactor.
 """
 
@@ -52,7 +52,7 @@ class Cancelled(Exception):
 
 @dataclass(frozen=True)
 class CompactionJob:
-    """One entry of the queue with what it is about, at the moment at which its work begins."""
+    """One entry of the queue with its object, at the moment at which its compaction begins."""
 
     entry: CompactionInfoStruct
     table: TableInfo
@@ -66,7 +66,7 @@ class CompactionJob:
 
 
 class Rewriter(Protocol):
-    """The reader and writer of a worker's files, in one transaction. Its methods leave what they write in staging folders."""
+    """The reader and writer of a worker's files, in one transaction. Its methods write into staging folders."""
 
     txn: Transaction
     files: Files
@@ -81,11 +81,11 @@ class Rewriter(Protocol):
         """Write the rows of insert-only files into few files of the same format, of a bucketed table into one for each bucket."""
 
     def close(self) -> None:
-        """Let go of what the work needs beside its transaction; nothing is read or written afterwards."""
+        """Release the resources of the compaction beside its transaction; nothing is read or written afterwards."""
 
 
 def prepare(txn: Transaction, entry: CompactionInfoStruct) -> CompactionJob:
-    """Look up what an entry is about. NoSuchObjectException for a table or partition that was dropped, NotTransactional, NoPartition."""
+    """Look up the object of an entry. NoSuchObjectException for a table or partition that was dropped, NotTransactional, NoPartition."""
     table = txn.call(lambda client: TableInfo.load(client, entry.dbname, entry.tablename))
     if entry.partitionname:
         partition = txn.call(lambda client: client.get_partition_by_name(table.database, table.name, entry.partitionname))
@@ -99,7 +99,7 @@ def prepare(txn: Transaction, entry: CompactionInfoStruct) -> CompactionJob:
 
 
 def run(rewriter: Rewriter, job: CompactionJob) -> list[str]:
-    """Write the new directories and return their names, or leave none. NothingToCompact; FileError and what the rewriter raises."""
+    """Write the new directories and return their names, or leave none. NothingToCompact; FileError and the errors of the rewriter."""
     state, _ = state_of(rewriter.files, job.folder, job.snapshot)
     (selected,) = select(rewriter.files, [job.folder], job.snapshot, insert_only=job.table.is_insert_only)
     _check(rewriter, job, state, selected)
@@ -115,7 +115,7 @@ def run(rewriter: Rewriter, job: CompactionJob) -> list[str]:
 
 
 def _take_back(files: Files, job: CompactionJob) -> None:
-    """Remove what the transaction has written, whole and aside. FileError."""
+    """Remove the files of the transaction, placed and staged. FileError."""
     for status in files.list(job.folder.location):
         parsed = parse(status.name) if status.is_directory else None
         if parsed is not None and parsed.visibility == job.transaction:

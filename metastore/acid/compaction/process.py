@@ -1,4 +1,4 @@
-"""The life of a process that compacts beside the server: look for work, do it with Arrow, end when told so or after much work.
+"""The life of a process that compacts beside the server: look for entries, compact them with Arrow, end at a signal or after many entries.
 
 Arrow is loaded with the first entry: until then the process is as small as the server's.
 """
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 LOOK = 1.0
 """Seconds between looks into an empty queue."""
 PAUSE = 5.0
-"""Seconds to wait after an error, such as that of a database that does not answer."""
+"""Seconds to wait after an error, such as a database that does not answer."""
 ENTRIES = 100
-"""Entries after which a process ends, and another follows: what Arrow holds of memory goes back to the system.
+"""Entries after which a process ends, and another follows: Arrow's memory is given back to the system.
 
-So does one that holds half of what it may have, after its first entry.
+A process that holds half of its allowed memory ends after its first entry.
 """
 LOWER = 10
 """The niceness that the process adds to its own: its work gives way to the server's."""
@@ -39,9 +39,9 @@ LOWER = 10
 def run(
     connected: Connect, name: str, memory: int, first: Callable[[], float], *, filesystems: Mapping[str, Mapping[str, Any]] | None = None
 ) -> int:
-    """Work under a name until SIGTERM, the end of the parent process, or much work; return the exit status.
+    """Compact under a name until SIGTERM, the end of the parent process, or many entries; return the exit status.
 
-    `memory` is what the process may have, in bytes. `first` is done before all else, and returns for how many seconds to wait then.
+    `memory` is the allowed memory of the process, in bytes. `first` is called before all else, and returns the seconds to wait then.
     `filesystems` are fsspec's options by scheme.
     """
     set_options(filesystems or {})

@@ -109,11 +109,11 @@ class Watch:
                 client.set_hadoop_jobid(f"{self._rows} of {self._expected} rows", self._entry.id)
         except (idl.NoSuchTxnException, idl.TxnAbortedException) as error:
             self._give_up(Cancelled(f"aborted: {error.message}"))
-        except Exception as error:  # noqa: BLE001  # a database that does not answer may do so later
+        except Exception as error:  # noqa: BLE001 # a database that does not answer may answer later
             log.get("metastore.compactor").warning("progress was not noted", id=self._entry.id, reason=str(error))
 
     def _leave(self, reason: Exception) -> None:
-        """Give the entry back and end the process: its work does not hear. What it has written the cleaner removes."""
+        """Put the entry back and end the process: its compaction does not react. The cleaner removes its files."""
         try:
             with self._connect() as client:
                 client.abort_txn(AbortTxnRequest(txnid=self._txn.id, txn_type=TxnType.COMPACTION))

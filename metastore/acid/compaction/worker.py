@@ -1,7 +1,7 @@
 """A compaction worker: take entries from the metastore's queue and do them, one after the other.
 
 The entry belongs to this worker while its transaction lives; a worker that is killed loses both after the time-out, and the entry waits for
-another. What a killed worker wrote is never seen, and removed by the cleaner. Source: Hive's Worker.
+another. The files of a killed worker are never seen, and removed by the cleaner. Source: Hive's Worker.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from metastore.rules.transactions.compactions import INITIATED
 KINDS = {CompactionType.MAJOR: "major", CompactionType.MINOR: "minor"}
 
 Progress = Callable[[str], None]
-"""Is called with what the worker is doing."""
+"""A function that is called with the present step of the worker."""
 
 
 @dataclass(frozen=True)
 class CompactionOutcome:
-    """How an entry ended: compacted, nothing to do, failed, or refused; `detail` says what was made or why."""
+    """The outcome of an entry: compacted, nothing to do, failed, or refused; `detail` has the new directories or the reason."""
 
     entry: CompactionInfoStruct
     state: str
@@ -81,7 +81,7 @@ class CompactionWorker:
         return outcome
 
     def attempt(self) -> CompactionOutcome | None:
-        """Do what `run_once` does; a metastore that does not answer, since it may be restarting, is only logged."""
+        """Do the same as `run_once`; a metastore that does not answer, since it may be restarting, is only logged."""
         try:
             return self.run_once()
         except Exception as error:  # noqa: BLE001  # see the text

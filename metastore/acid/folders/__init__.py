@@ -1,1 +1,1 @@
-"""The folders of transactional tables: what lies in them, the files that a snapshot reads, the places of new ones."""
+"""The folders of transactional tables: their content, the files that a snapshot reads, the places of new ones."""

@@ -19,9 +19,9 @@ Exact = Callable[[str], Collection[int]]
 
 
 def misplaced(files: Files, selected: Selected, exact: Exact) -> dict[str, list[int]]:
-    """Return the buckets that the rows of files of events name, of those in which not all name the file's own. FileError.
+    """Return the buckets that rows name, for files of events in which not all rows name the file's own. FileError.
 
-    One end of each file is read; the rows only where it leaves open what they name.
+    One end of each file is read; the rows only where it does not decide.
     """
 
     def look(path: str) -> tuple[str, list[int]] | None:

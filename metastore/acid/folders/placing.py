@@ -18,7 +18,7 @@ from metastore.rules.transactions.acid_directories import staging_name
 
 
 def staging(transaction: int, table: TableInfo, part: str) -> str:
-    """Return the hidden folder into which a part of a transaction's work is written first; its name tells whose it is."""
+    """Return the hidden folder into which a part of a transaction's files is written first; its name holds the transaction."""
     return f"{table.location}/{staging_name(transaction, part)}"
 
 

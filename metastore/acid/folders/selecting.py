@@ -78,7 +78,7 @@ def select(files: Files, folders: Sequence[Folder], snapshot: TableSnapshot, *, 
 
 
 def state_of(files: Files, folder: Folder, snapshot: TableSnapshot) -> tuple[FolderState, dict[str, Status]]:
-    """Return what a snapshot makes of a folder, and what lies there by name."""
+    """Return the use of a folder's directories in a snapshot, and its entries by name."""
     listed = {status.name: status for status in files.list(folder.location)}
     entries = [FolderEntry(name, status.is_directory, _is_compacted(files, status)) for name, status in listed.items()]
     return decide(entries, snapshot.write_ids, snapshot.transactions), listed
@@ -136,7 +136,7 @@ def _add(files: Files, directory: Status, out: Selected, kind: list[str], *, ins
 def _readable(files: Files, directory: Status, listed: Sequence[Status]) -> list[tuple[Status, int]]:
     """Return the files of buckets and the lengths up to which they are readable.
 
-    A stream removes the file that tells the length when it closes a bucket: the directory is listed again when one is gone meanwhile.
+    A stream removes the side file with the length when it closes a bucket: the directory is listed again when one is gone meanwhile.
     """
     found = {status.name: status for status in listed if not status.is_directory}
     out = []
@@ -155,7 +155,7 @@ def _readable(files: Files, directory: Status, listed: Sequence[Status]) -> list
 
 
 def _flushed(files: Files, side: Status) -> int:
-    """Return the last length that a side file tells: 8 bytes each, the last may be cut short."""
+    """Return the last length in a side file: 8 bytes each, the last may be cut short."""
     content = files.read(side.path)
     whole = len(content) // 8 * 8
     return int.from_bytes(content[whole - 8 : whole], "big") if whole else 0
@@ -172,14 +172,14 @@ def _add_originals(files: Files, status: Status, out: Selected) -> None:
 
 
 def is_loaded(folder: Folder, path: str) -> bool:
-    """Return whether a file of rows alone lies in a base or delta of a folder, whatever the folder itself is called."""
+    """Return whether a file of rows alone is in a base or delta of a folder, for any name of the folder itself."""
     return parse(path[len(folder.location) :].strip("/").rpartition("/")[0]) is not None
 
 
 def numbered(folder: Folder, paths: Sequence[str]) -> list[Original]:
-    """Number the files of each bucket in Hive's order, the row numbers of which go on from one file to the next.
+    """Number the files of each bucket in Hive's order: row numbers continue from one file to the next.
 
-    Files of each base or delta are numbered apart.
+    Files of each base or delta are numbered separately.
     """
     from metastore.acid.orc.orc_files import count_rows
 

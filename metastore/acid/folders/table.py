@@ -1,4 +1,4 @@
-"""A transactional table as the metastore describes it, and where its rows lie. Never reads data."""
+"""A transactional table as the metastore describes it, and the folders of its rows. Never reads data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NotTransactional(Exception):
 
 @dataclass(frozen=True)
 class Folder:
-    """Where rows of a table lie: the table's own directory, or a partition's. `name` is "" or `k=v/..`."""
+    """A folder of rows: the table's own directory, or a partition's. `name` is "" or `k=v/..`."""
 
     location: str
     name: str = ""
@@ -111,6 +111,6 @@ class TableInfo:
         return int(self.parameters.get("bucketing_version") or 1)
 
     def folder(self, partition: Partition) -> Folder:
-        """Return where a partition's rows lie."""
+        """Return the folder of a partition's rows."""
         keys = [key.name for key in self.table.partitionKeys]
         return Folder(partition.sd.location.rstrip("/"), make_partition_name(keys, partition.values), tuple(partition.values))

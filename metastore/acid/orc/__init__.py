@@ -1,1 +1,1 @@
-"""ORC files of transactional tables: their rows, their footers and what Hive notes there."""
+"""ORC files of transactional tables: their rows, their footers and Hive's notes there."""

@@ -1,6 +1,6 @@
-"""Read ORC files in Python, on any fsspec file system: those that Spark's own source can not read, and their row counts. Never writes.
+"""Read ORC files in Python, on any fsspec file system: files that Spark's own source can not read, and row counts. Never writes.
 
-Values come as they are stored, or as Spark's: then timestamps, which are wall-clock times in ORC, are times of the zone that is given.
+Values are returned as they are stored, or as Spark's: then timestamps, which are wall-clock times in ORC, are times of the given zone.
 """
 
 from __future__ import annotations
@@ -142,9 +142,10 @@ def each_column(row: pa.StructArray, columns: Columns, change: Callable[[Any, st
 def read_events(
     path: str, schema: pa.Schema, zone: str, *, columns: Columns, length: int | None = None, shielded: frozenset[str] = frozenset()
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a transactional file in the six columns of `schema`; `columns` are the table's, what the file lacks is null.
+    """Yield the rows of a transactional file in the six columns of `schema`; `columns` are the table's; a column that the file lacks is
+    null.
 
-    NullKeys for one that has maps with null keys, unless it is `shielded`: then it is null, and nobody takes it for its value.
+    NullKeys for one that has maps with null keys, unless it is `shielded`: then such a column is null, and its value must not be used.
     """
     file = open_orc(path, length)
     return _as_spark(stored_events(file, _unheld(file, schema, columns, shielded, events=True)), schema, zone, columns)
@@ -178,7 +179,7 @@ def _as_spark(batches: Iterable[pa.RecordBatch], schema: pa.Schema, zone: str, c
 
 
 def cast(values: Any, wanted: pa.DataType, zone: str) -> Any:
-    """Return an array as another type: structs by the names of their fields, times without zone as those of `zone`, and back."""
+    """Return an array as another type: structs by the names of their fields, times without zone as times of `zone`, and back."""
     kind = values.type
     if kind.equals(wanted):
         return values

@@ -1,4 +1,4 @@
-"""Tell from an ORC file's footer what PyArrow does not: rows of each stripe, statistics of each column, the calendar. Reads no rows.
+"""Read from an ORC file's footer the parts that PyArrow hides: rows of each stripe, statistics of each column, the calendar. Reads no rows.
 
 Source: the ORC specification and its orc_proto.proto.
 """
@@ -41,11 +41,11 @@ class Footer(NamedTuple):
     """Rows of each stripe."""
     columns: list[FooterColumn]
     is_proleptic: bool
-    """Whether days before 1582-10-15 are those of the proleptic Gregorian calendar; in files of Hive and Spark they are Julian."""
+    """Whether days before 1582-10-15 are in the proleptic Gregorian calendar; in files of Hive and Spark they are Julian."""
 
 
 def footer_of(file: orc.ORCFile) -> Footer:
-    """Read the footer of an open file, or of one of which only the end is there. NotAMessage."""
+    """Read the footer of an open file, or of the end of one. NotAMessage."""
     (footer,) = (field.content for field in fields(file.reader.serialized_file_tail()) if field.number == _FOOTER)
     stripes, kinds, statistics = [], [], []
     is_proleptic = False

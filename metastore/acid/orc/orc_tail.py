@@ -1,7 +1,7 @@
 """Give a whole ORC file further user metadata by a new tail at its end: stripes stay, nothing is decompressed. This module opens no file.
 
-A tail is what follows the last stripe: statistics of the stripes, the footer, the postscript and one byte, the postscript's length.
-The footer is a message, and so are its bytes followed by those of further fields: new items are one more chunk that is not compressed.
+A tail is all after the last stripe: statistics of the stripes, the footer, the postscript and one byte, the postscript's length.
+The footer is a message, and so are its bytes followed by further fields: new items are one more chunk that is not compressed.
 Source: the ORC specification and its orc_proto.proto.
 """
 

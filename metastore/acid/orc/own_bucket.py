@@ -1,6 +1,6 @@
-"""Tell of which buckets the rows of a file of events say that they are, by the statistics at its end, and whether that is the file's own.
+"""Read the buckets that the rows of a file of events name, from the statistics at its end, and compare them with the file's own.
 
-Rows in another bucket's file are read, but their delete events lie in the file of the bucket that they name: readers that pair files by
+Rows in another bucket's file are read, but their delete events are in the file of the bucket that they name: readers that pair files by
 buckets, Hive's among them, show the rows again. This module opens no file.
 """
 
@@ -23,7 +23,7 @@ USUAL_TAIL = 16_384
 
 
 class Named(NamedTuple):
-    """The least and the greatest number of the column `bucket` in a file; None in one that does not tell."""
+    """The least and the greatest number of the column `bucket` in a file; None in a file without these statistics."""
 
     least: int | None
     greatest: int | None
@@ -46,7 +46,7 @@ class Named(NamedTuple):
 
 
 def footer_at_end(read_end: Callable[[int], bytes]) -> Footer:
-    """Return the footer of a file of which `read_end` returns the last bytes. NotOrc, NotAMessage."""
+    """Return the footer of a file; `read_end` returns its last bytes. NotOrc, NotAMessage."""
     end = read_end(USUAL_TAIL)
     size = tail_length(end[-LONGEST_POSTSCRIPT:])
     if size > len(end):
@@ -55,7 +55,7 @@ def footer_at_end(read_end: Callable[[int], bytes]) -> Footer:
 
 
 def named(footer: Footer) -> Named | None:
-    """Return what a file's rows name; None for a file without rows."""
+    """Return the buckets that a file's rows name; None for a file without rows."""
     if not sum(footer.stripes):
         return None
     column = footer.columns[NUMBER]

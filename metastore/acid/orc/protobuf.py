@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 
 class NotAMessage(ValueError):
-    """The bytes are no message of whole fields."""
+    """The bytes are not a message of whole fields."""
 
 
 class Field(NamedTuple):
-    """One field of a message as it stands there."""
+    """One field of a message in its encoded form."""
 
     number: int
     value: int

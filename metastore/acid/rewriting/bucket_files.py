@@ -205,12 +205,12 @@ class BucketFile:
         self._count += len(rows)
 
     def flush(self) -> None:
-        """Make what was written readable."""
+        """Make the written rows readable."""
         with naming_the_file(self._path):
             length = self._writer.write_intermediate_footer()
             if self._lengths is not None:
                 self._file.flush()
-                self._storage.sync(self._path)  # before it is told of: up to a length that is told the file can be read
+                self._storage.sync(self._path)  # before the length is published: a file must be readable up to a published length
                 self._tell_length(length)
                 self._sync_names()
 
@@ -238,7 +238,7 @@ class BucketFile:
         self._storage.remove(self._path + "_flush_length")
 
     def abandon(self) -> None:
-        """Let go of the file as it is: what was flushed before stays readable."""
+        """Close the file unfinished: rows that were flushed before stay readable."""
         for each in (self._file, self._lengths):
             with suppress(OSError):
                 if each is not None:

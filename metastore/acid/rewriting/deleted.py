@@ -1,4 +1,4 @@
-"""Tell which rows of files a snapshot sees: their write ids are valid, and no valid delete event names them. This module opens delete
+"""Find the rows of files that a snapshot sees: their write ids are valid, and no valid delete event names them. This module opens delete
 deltas only.
 
 Ids are compared by runs of rows with one write id and bucket number, of which sorted files have few.

@@ -1,4 +1,4 @@
-"""Write whole ORC files with PyArrow, those of events with what Hive's own writer notes at their end, on any stream. Places no file.
+"""Write whole ORC files with PyArrow, on any stream; files of events get the notes of Hive's own writer at their end. Places no file.
 
     hive.acid.key.index   `write id,bucket,row id;` of the last row of each stripe: by it a reader of some stripes knows which delete events
                           concern them
@@ -26,12 +26,12 @@ from metastore.acid.rewriting.deleted import ids_of
 MAX_BATCH_ROWS = 10_000
 """Rows after which the writer looks whether a stripe is full."""
 UNIT = 64 << 10
-"""Bytes of which PyArrow's compressed blocks are multiples."""
+"""The unit of PyArrow's compressed blocks, in bytes."""
 DICTIONARY = 0.8
 """The share of distinct texts up to which a column has a dictionary, as with Hive."""
 STRIPE, STRIDE, BLOCK = "orc.stripe.size", "orc.row.index.stride", "orc.compress.size"
 SIZES = {STRIPE: 64 << 20, STRIDE: 10_000, BLOCK: 256 << 10}
-"""Properties of a table that Hive's and Spark's writers know by the same names, and what holds without."""
+"""Properties of a table that Hive's and Spark's writers know by the same names, and their defaults."""
 W = TypeVar("W", bound="_OrcWriter")
 _HEAD = b"ORC"
 """The beginning of every file."""
@@ -116,7 +116,7 @@ class _OrcWriter:
 
 
 class PlainWriter(_OrcWriter):
-    """A file of rows alone, which are given as the column `row` of events; `schema` is that of the events."""
+    """A file of rows alone, which are given as the column `row` of events; `schema` is the events'."""
 
     def __init__(self, stream: Any, schema: pa.Schema, options: OrcOptions) -> None:
         super().__init__(stream, pa.schema(list(schema.field("row").type)), options)
@@ -154,7 +154,7 @@ class EventWriter(_OrcWriter):
 
 
 class _Sink(io.RawIOBase):
-    """Hands on what is written, and keeps it, or drops it, from some moment on."""
+    """Passes written bytes on, and keeps them, or drops them, from some moment on."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__()
@@ -175,7 +175,7 @@ class _Sink(io.RawIOBase):
         return len(written)
 
     def last(self, length: int) -> bytes:
-        """Return the last bytes of what was kept."""
+        """Return the last of the kept bytes."""
         parts: list[bytes] = []
         while self._kept and sum(map(len, parts)) < length:
             parts.insert(0, self._kept.pop())

@@ -1,7 +1,8 @@
-"""Write what is left of the events in a bucket's files into one file, values as they are stored: a compaction's work on one bucket.
+"""Write the remaining events of a bucket's files into one file, values as they are stored: the part of a compaction for one bucket.
 
 Files are read and written stripe by stripe, in the order of their first rows: each is sorted, and their ranges do not overlap, since later
-write ids lie in later deltas. This module lists and places no files. What it can not copy faithfully it leaves to others: see `CanNotCopy`.
+write ids are in later deltas. This module lists and places no files. Values that it can not copy faithfully are left to others: see
+`CanNotCopy`.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _IDS = slice(2, 5)
 
 
 class CanNotCopy(Exception):
-    """A bucket's values would not stay what they are, or not in order: Spark must do it. The text says why."""
+    """A bucket's values would change, or lose their order: Spark must copy them. The text has the reason."""
 
 
 def no_watch(_rows: int) -> None:
@@ -58,7 +59,7 @@ def no_watch(_rows: int) -> None:
 
 @dataclass(frozen=True)
 class Form:
-    """The form of the files to write: (name, Hive type) of the columns, in a folder; `zones` are those of the times that readers see."""
+    """The form of the files to write: (name, Hive type) of the columns, in a folder; `zones` are the zones of the times that readers see."""
 
     columns: list[tuple[str, str]]
     options: OrcOptions
@@ -134,7 +135,7 @@ def _write(form: Form, opened: Callable[[Any], Any], batches: Iterable[pa.Record
 
 
 def _sources(form: Form, bucket: Bucket, schema: pa.Schema, footers: list[Footer]) -> list[Iterator[pa.RecordBatch]]:
-    """Return the rows of each file, the files in the order of their first rows, and add what their ends say to `footers`. CanNotCopy."""
+    """Return the rows of each file, the files in the order of their first rows, and add their footers to `footers`. CanNotCopy."""
     row = schema.field("row").type
     fit = partial(_fitted, schema, form.columns)
     out: list[Iterator[pa.RecordBatch]] = []
@@ -187,7 +188,7 @@ def _check_values(path: str, footer: Footer) -> None:
 
 
 def _check_keys(path: str, file: Any, *, events: bool) -> None:
-    """Raise NullKeys for a file with maps that have null keys, of which Arrow must not read any value."""
+    """Raise NullKeys for a file with maps that have null keys: Arrow must not read such a column."""
     if null_key_places(file, events=events):
         raise NullKeys(f"{path} has maps with null keys")
 
@@ -202,7 +203,7 @@ def _check_events(path: str, there: pa.Schema, schema: pa.Schema) -> None:
 
 
 def _check_columns(path: str, there: pa.DataType, wanted: pa.DataType) -> None:
-    """Raise CanNotCopy unless a file's columns, whatever they are called, have the table's types; the last may have been added later."""
+    """Raise CanNotCopy unless a file's columns, under any names, have the table's types; the last may have been added later."""
     if there.num_fields > wanted.num_fields or any(
         there.field(place).type != wanted.field(place).type for place in range(there.num_fields)
     ):
@@ -220,7 +221,7 @@ def _fitted(schema: pa.Schema, columns: Columns, batch: pa.RecordBatch) -> pa.Re
 
 
 def _faithful(batches: Iterable[pa.RecordBatch], zones: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Pass on rows. CanNotCopy for a time that a zone's clocks show twice: ORC files in that zone tell the two apart, others do not."""
+    """Pass on rows. CanNotCopy for a time that a zone's clocks show twice: only ORC files in that zone distinguish the two."""
     for batch in batches:
         if np.any(batch.column("operation").to_numpy(zero_copy_only=False)):
             raise CanNotCopy("there are events beside the rows that were inserted")

@@ -64,7 +64,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def copy_rows(form: Form, bucket: Bucket, name: str) -> str:
-    """Write the rows that no delete event names into a file and return its path. CanNotCopy; OSError, and what pyorc raises."""
+    """Write the rows that no delete event names into a file and return its path. CanNotCopy; OSError, and the errors of pyorc."""
     gone = Deleted.read(bucket.deletes, form.write_ids)
     sources: list[Iterator[tuple[Any, ...]]] = [_of_original(form, each) for each in bucket.originals]
     sources += [_of_events(form, path, length) for path, length in _sorted(bucket)]
@@ -119,7 +119,7 @@ def _fields(struct: Any) -> dict[str, Any]:
 
 
 def _missing(form: Form, path: str, there: Any) -> tuple[None, ...]:
-    """Return nulls for the columns that a file lacks. CanNotCopy unless the others have the table's types, whatever they are called."""
+    """Return nulls for the columns that a file lacks. CanNotCopy unless the others, under any names, have the table's types."""
     wanted, found = (list(_fields(each).values()) for each in (_fields(event_type(form.columns))["row"], there))
     if len(found) > len(wanted) or any(
         _TEXT.sub("string", str(mine)) != _TEXT.sub("string", str(table)) for mine, table in zip(found, wanted, strict=False)

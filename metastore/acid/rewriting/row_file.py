@@ -37,7 +37,7 @@ class RowWriter:
         options: OrcOptions,
         converters: Mapping[pyorc.TypeKind, type[ORCConverter]] | None = None,
     ) -> None:
-        """`converters` are those of values that `write_values` gets."""
+        """`converters` convert the values of `write_values`."""
         self._stream = stream
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # `__exit__` closes it
         self._rows = 0

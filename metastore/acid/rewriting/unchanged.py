@@ -1,4 +1,4 @@
-"""Tell whether a table is still what a statement has taken it for.
+"""Check that a table is still the one that a statement has read.
 
 A statement reads a table before it locks it, and waits for the lock. Meanwhile others may drop, rename, move, alter or convert the table.
 """
@@ -11,7 +11,7 @@ from metastore.idl import Table
 
 
 class TableChanged(Exception):
-    """A table changed after a statement had read what it is and before it had its lock: run the statement again."""
+    """A table changed after a statement had read its definition and before it had its lock: run the statement again."""
 
 
 def check_unchanged(before: Table, now: Table) -> None:

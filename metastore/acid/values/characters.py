@@ -45,7 +45,7 @@ def shown(values: Any, kind: str) -> Any:
 
 
 def fitted(values: Any, kind: str) -> Any:
-    """Return an Arrow array of a Hive type as it is to be written. TooLong for a text whose first n characters are not all but blanks."""
+    """Return an Arrow array of a Hive type in the form to write. TooLong for a text with more than n characters before its final blanks."""
     return _changed(values, kind, _fitted) if is_limited(kind) else values
 
 

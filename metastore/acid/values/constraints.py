@@ -1,8 +1,8 @@
 """A table's enabled constraints that writers keep, as the metastore has them: NOT NULL, CHECK, DEFAULT.
 
-Hive's engine holds those that are `ENABLE` against every row that it writes, in an update the row as a whole, and fails the statement; what
-VALIDATE and RELY say is for its optimizer alone. A check of which nothing is known (NULL) holds. A column that a writer does not give takes
-its default; one that it gives as null is null. Source: Hive's ConstraintExprGenerator and tests/hive4/test_spark_constraints.py.
+Hive's engine checks those that are `ENABLE` for every row that it writes, in an update for the row as a whole, and fails the statement.
+VALIDATE and RELY are for its optimizer alone. A check whose result is NULL passes. A column that a writer does not give takes its default;
+one that it gives as null is null. Source: Hive's ConstraintExprGenerator and tests/hive4/test_spark_constraints.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ConstraintViolated(ValueError):
 
 
 class CanNotKeepConstraint(Exception):
-    """A constraint of the table can not be looked at by this writer. The text says which, and what to do."""
+    """A constraint of the table can not be checked by this writer. The text has its name, and the remedy."""
 
 
 class Declared(NamedTuple):
@@ -41,7 +41,7 @@ class Declared(NamedTuple):
 
 
 def wall_clock(zone: str) -> datetime:
-    """Return what the clocks of a zone show now."""
+    """Return the present wall-clock time of a zone."""
     return datetime.now(ZoneInfo(zone)).replace(tzinfo=None)
 
 
@@ -77,7 +77,7 @@ class Constraints:
         )
 
     def no_value(self, column: str) -> str:
-        """Return what is said of a row that gives a NOT NULL column no value."""
+        """Return the error's text for a row without a value for a NOT NULL column."""
         return f"{self.table}: column {column} is NOT NULL (constraint {self.not_null[column].name}), and a row has no value for it"
 
     def check_not_null(self, rows: pa.RecordBatch) -> None:
@@ -89,7 +89,7 @@ class Constraints:
                 raise ConstraintViolated(f"{self.no_value(name)}: row {number + 1} of {rows.num_rows}")
 
     def refuse_checks(self, instead: str) -> None:
-        """Raise CanNotKeepConstraint where there is a check; `instead` says what to do."""
+        """Raise CanNotKeepConstraint where the table has a check; `instead` is the remedy."""
         if self.checks:
             name, text = self.checks[0]
             raise CanNotKeepConstraint(
@@ -111,7 +111,7 @@ class Constraints:
             ) from error
 
     def constants(self, columns: Iterable[tuple[str, str]], given: Iterable[str], now: datetime) -> dict[str, Any]:
-        """Return the defaults of those of the (name, Hive type) columns that are not given. CanNotKeepConstraint."""
+        """Return the defaults of the (name, Hive type) columns that are not given. CanNotKeepConstraint."""
         absent = set(given)
         return {name: self.constant(name, kind, now) for name, kind in columns if name in self.defaults and name not in absent}
 

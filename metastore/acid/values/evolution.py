@@ -1,6 +1,6 @@
-"""Tell which of a file's columns are which of its table's, and whether their values may be written anew as values of the table's types.
+"""Match a file's columns with its table's, and decide whether their values may be written anew as values of the table's types.
 
-Hive takes the columns of an ORC file by position, whatever they are called, and the fields of structs within them by name. Columns that the
+Hive takes the columns of an ORC file by position, not by name, and the fields of structs within them by name. Columns that the
 file does not have, since they were added later, are null. This module reads no file.
 
 Source: ORC's SchemaEvolution with `orc.force.positional.evolution`, as Hive 4 runs it.
@@ -20,7 +20,7 @@ _WHOLE = {"tinyint": 3, "smallint": 5, "int": 10, "integer": 10, "bigint": 19}
 def loss(there: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, str]]) -> str | None:
     """Return why a file, given by the (name, Hive type) of its columns, can not be written anew in a table's columns, None if it can.
 
-    It can where a metastore lets the one type become the other, as Hive's compactor does: readers then see what they saw before, though a
+    It can where a metastore lets the one type become the other, as Hive's compactor does: readers then see the same as before, though a
     float that became a string is not a float any more.
     """
     if len(there) > len(wanted) and any(mine.lower() != name.lower() for (mine, _), (name, _) in zip(there, wanted, strict=False)):

@@ -22,11 +22,11 @@ _DAY = 86_400_000_000
 
 
 class Changed(ValueError):
-    """A value would not stay what it is. The text says which."""
+    """A value would change. The text has the value."""
 
 
 def named_once(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Return pairs of name and value as a dict. Changed for a name that stands twice, of which one value would be lost."""
+    """Return pairs of name and value as a dict. Changed for a name that occurs twice: one value would be lost."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -35,7 +35,7 @@ def named_once(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def exact(values: Any, kind: str) -> Any:
-    """Return values of any type as those of a Hive type. Changed, TooLong, ArrowException."""
+    """Return values of any type as values of a Hive type. Changed, TooLong, ArrowException."""
     there, wanted = values.type, arrow_type(kind)
     if pa.types.is_dictionary(there):
         return exact(values.dictionary_decode(), kind)
@@ -49,7 +49,7 @@ def exact(values: Any, kind: str) -> Any:
 
 
 def checked(values: Any, kind: str, before: Any = None) -> Any:
-    """Return an array of the Arrow type of a Hive type as it is to be written; `before` is what it was cast from. Changed, TooLong."""
+    """Return an array of the Arrow type of a Hive type in the form to write; `before` is the array before its cast. Changed, TooLong."""
     if pa.types.is_nested(values.type):
         return _nested(values, kind, values.type)
     if pa.types.is_floating(values.type) and before is not None:
@@ -98,7 +98,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _is_of_one_sort(there: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether values of a type may be values of another; Arrow itself refuses those of them that are not, but for floats."""
+    """Return whether values of a type may be values of another; Arrow itself refuses the values that do not fit, except floats."""
     if there == wanted:
         return True
     if pa.types.is_timestamp(wanted):

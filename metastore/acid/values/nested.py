@@ -1,4 +1,4 @@
-"""Put Arrow arrays of structs, lists and maps together again from changed parts: what is null stays null, slices are understood."""
+"""Put Arrow arrays of structs, lists and maps together again from changed parts: nulls stay null, slices are allowed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lists(like: Any, items: Any, kind: pa.DataType) -> Any:
 
 
 def maps(like: Any, keys: Any, items: Any, kind: pa.DataType) -> Any:
-    """Return maps of a type whose keys and items stand in the place of those of `like`."""
+    """Return maps of a type whose keys and items replace those of `like`."""
     return pa.MapArray.from_arrays(_offsets(like), keys, items).cast(kind)
 
 

@@ -1,7 +1,7 @@
-"""Tell which columns of an ORC file hold maps with null keys: Hive writes them, Spark and Arrow can not hold them.
+"""Find the columns of an ORC file that hold maps with null keys: Hive writes them, Spark and Arrow can not hold them.
 
-Spark takes a null key of numbers for 0 and fails for other types, Arrow ends the process: such columns are never read by either. What tells
-it is that the statistics of the column of keys do not exclude nulls. This module opens no file.
+Spark takes a null key of numbers for 0 and fails for other types, Arrow ends the process: such columns are never read by either. The sign
+is that the statistics of the column of keys do not exclude nulls. This module opens no file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def has_maps(kinds: Sequence[str]) -> bool:
 def with_null_keys(kinds: Sequence[str], number: int, may_have_nulls: Callable[[int], bool]) -> frozenset[int]:
     """Return the places of the columns, given by their types, that have maps with null keys.
 
-    `number` is ORC's number of the first column; `may_have_nulls` says of a number what the statistics of the file say.
+    `number` is ORC's number of the first column; `may_have_nulls` returns for a number whether the statistics of the file allow nulls.
     """
     found = set()
     for place, kind in enumerate(kinds):
