@@ -40,11 +40,11 @@ T = TypeVar("T")
 
 
 class BatchEnded(Exception):
-    """The batch has no transaction for what is asked: it is closed or used up, or none has begun."""
+    """The batch has no transaction for the call: it is closed or used up, or none has begun."""
 
 
 class Overtaken(TransactionLost):
-    """An overwrite has replaced the rows of a table or partition, and with them those of this batch's write ids: none would be seen."""
+    """An overwrite has replaced the rows of a table or partition, and with them the rows of this batch's write ids: none would be seen."""
 
 
 class _Current:
@@ -56,7 +56,7 @@ class _Current:
         self._write_id = write_id
 
     def snapshots(self, tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], TableSnapshot]:
-        """Return what is committed now, with its own writes."""
+        """Return the present snapshot, with its own writes."""
         wanted = list(tables)
         found: dict[tuple[str, str], TableSnapshot] = self.call(
             lambda client: take_snapshots(client, self._txn, dict.fromkeys(wanted, self._write_id), wanted)
@@ -164,8 +164,8 @@ class TransactionBatch:
     def begin_next(self) -> int:
         """Begin the next transaction, lock the table or its static partition, and return the write id.
 
-        BatchEnded, TransactionLost, LockTimeout; NoSuchObjectException or TableChanged where the table is no longer what the connection has
-        read: close the batch and open another connection.
+        BatchEnded, TransactionLost, LockTimeout; NoSuchObjectException or TableChanged where the table is no longer the one that the
+        connection has read: close the batch and open another connection.
         """
         if self._current is not None:
             raise BatchEnded(f"transaction {self._current[0]} has begun already: commit or abort it before the next")
@@ -247,12 +247,12 @@ class TransactionBatch:
             self._call(lambda client: client.abort_txn(AbortTxnRequest(txnid=txn, txn_type=TxnType.DEFAULT)))
 
     def heartbeat(self) -> None:
-        """Tell the server that the batch lives. A thread of the batch tells it as well; this is for callers who can not have threads."""
+        """Send a heartbeat for the batch. A thread of the batch sends them as well; this is for callers that can not have threads."""
         with connect(self._connection.uri) as client:
             self._send_heartbeat(client)
 
     def close(self) -> None:
-        """Abort what was not committed and end the files. CanNotWrite when a file could not be ended: what was committed stays readable."""
+        """Abort the uncommitted transactions and end the files. CanNotWrite when a file can not be ended: committed rows stay readable."""
         if self._closed:
             return
         self._closed = True
@@ -346,7 +346,7 @@ class TransactionBatch:
             self._files.pop(key).close()
 
     def _forget_statistics(self, current: _Current, partitions: Sequence[str]) -> None:
-        """Take away what Hive would answer from, once for each partition that the batch reaches."""
+        """Remove the statistics from which Hive would answer, once for each partition that the batch reaches."""
         if new := [partition for partition in partitions if partition not in self._forgotten]:
             table = self._call(self._connection.load)
             statistics.forget(current, table, [partition for partition in new if partition])

@@ -34,7 +34,7 @@ class StreamingConnection:
     """A table into which records of one form are written. For one thread; writers of one table need a connection each.
 
     `partition` gives the values of all partition columns; without it each record has them, and partitions are added as they come.
-    `zone` is that of the clocks of defaults such as `current_timestamp()`. NoSuchObjectException; NotStreamable for a table that is not a
+    `zone` is the time zone of defaults such as `current_timestamp()`. NoSuchObjectException; NotStreamable for a table that is not a
     full transactional one in ORC, or has a CHECK constraint that is enabled.
     """
 
@@ -63,7 +63,7 @@ class StreamingConnection:
             raise
 
     def _read(self, partition: Mapping[str, str] | None, zone: str) -> None:
-        """Take from the metastore what a stream needs to know. NoSuchObjectException, NotStreamable."""
+        """Read the facts for a stream from the metastore. NoSuchObjectException, NotStreamable."""
         self.table = self.load(self.client)
         self._check()
         self._partitions: dict[str, Partition] = {}
@@ -94,7 +94,7 @@ class StreamingConnection:
         return f"{self.table.dbName}.{self.table.tableName}"
 
     def _read_constraints(self) -> None:
-        """Learn what records have to be, with the table's constraints as they are now. NotStreamable."""
+        """Read the required form of records, with the table's present constraints. NotStreamable."""
         keys = [(key.name, key.type) for key in self.table.partitionKeys or []] if self.is_dynamic else []
         try:
             constraints = Constraints.read(self.client, self.table)
@@ -108,13 +108,13 @@ class StreamingConnection:
     def batch(self, transactions: int = 10) -> TransactionBatch:
         """Open transactions that are used one after the other and write into the same files.
 
-        The table's constraints are those of now. MetaException for too many transactions; NotStreamable for a check.
+        The table's present constraints apply. MetaException for too many transactions; NotStreamable for a check.
         """
         self._read_constraints()
         return TransactionBatch(self, transactions)
 
     def load(self, client: Client) -> Table:
-        """Read the table as it is now. NoSuchObjectException."""
+        """Read the present table. NoSuchObjectException."""
         database, name = self._name
         request = GetTableRequest(
             dbName=database,
@@ -131,12 +131,14 @@ class StreamingConnection:
         return self._divider.divide(self._writer.rows(records, self.columns))
 
     def location(self, partition: str) -> str:
-        """Return where the rows of a partition lie, as the storage names it; a new partition is added. The exceptions of add_partitions."""
+        """Return the folder of the rows of a partition, as the storage names it; a new partition is added. The exceptions of
+        add_partitions.
+        """
         descriptor = self._partition(partition).sd if partition else self.table.sd
         return self.storage.path(descriptor.location.rstrip("/"))
 
     def name_of(self, partition: str) -> str:
-        """Return how the metastore calls a partition, whose name may spell the values otherwise; "" for that of a table without."""
+        """Return the metastore's name of a partition, whose given name may spell values otherwise; "" for a table without partitions."""
         return make_partition_name([key.name for key in self.table.partitionKeys], self._partition(partition).values) if partition else ""
 
     def _partition(self, name: str) -> Partition:

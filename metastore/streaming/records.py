@@ -1,9 +1,9 @@
 """Turn records - JSON, delimited text, dicts, Arrow - into Arrow columns of a table's types, or refuse all of them. This module writes
 nothing.
 
-What does not fit its column exactly is refused: nothing is cut, rounded, made null, or lost since a record names it twice. Floats take the
-nearest number, as they do anywhere, but no infinity and no other whole number. A column that a record does not name has its default, or is
-null; one that must not be null needs a value.
+A value that does not fit its column exactly is refused: none is cut, rounded, made null, or lost since a record names it twice. Floats take
+the nearest number, as they do anywhere, but no infinity and no other whole number. A column that a record does not name has its default, or
+is null; one that must not be null needs a value.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RecordColumns:
     def __init__(
         self, table: str, columns: Iterable[tuple[str, str]], constraints: Constraints | None = None, *, zone: str = "UTC"
     ) -> None:
-        """`zone` is that of the clocks which defaults such as `current_timestamp()` read."""
+        """`zone` is the time zone of defaults such as `current_timestamp()`."""
         self.table = table
         self._constraints = constraints or Constraints(table)
         self._zone = zone
@@ -53,7 +53,7 @@ class RecordColumns:
         return {name: checker(kind) for name, kind in self.kinds.items()}
 
     def refuse_unknown(self, names: Iterable[str]) -> None:
-        """Raise BadRecord for names that are no columns."""
+        """Raise BadRecord for names that are not columns."""
         if unknown := sorted(set(names) - self.kinds.keys()):
             raise BadRecord(f"{self.table} has no column {', '.join(unknown)}; its columns are {', '.join(self.kinds)}")
 
@@ -91,7 +91,7 @@ class RecordColumns:
         return self._kept(arrays)
 
     def of_texts(self, texts: Mapping[str, Sequence[str | None]]) -> pa.RecordBatch:
-        """Return columns of texts in the table's types; those that are not given have their defaults. BadRecord."""
+        """Return columns of texts in the table's types; missing ones have their defaults. BadRecord."""
         count = len(next(iter(texts.values())))
         arrays = []
         for field in self.schema:
@@ -110,7 +110,7 @@ class RecordColumns:
         return self._kept(arrays)
 
     def _absent(self, name: str) -> Any:
-        """Return what a column is that a record does not give: its default, or None. BadRecord."""
+        """Return the value of a column that a record lacks: its default, or None. BadRecord."""
         try:
             return self._constraints.constant(name, self.kinds[name], wall_clock(self._zone))
         except CanNotKeepConstraint as error:
@@ -126,7 +126,7 @@ class RecordColumns:
         return rows
 
     def _by_column(self, named: Iterable[tuple[str, T]]) -> dict[str, T]:
-        """Return what a record gives, by columns in lower case. BadRecord for one that is given twice."""
+        """Return the values of a record, by columns in lower case. BadRecord for a column that is given twice."""
         try:
             return named_once([(name.lower(), given) for name, given in named])
         except Changed as error:
@@ -219,7 +219,7 @@ def _shown(record: str | bytes) -> str:
 
 
 def checker(kind: str) -> Check | None:
-    """Return what refuses or reads a value of a Hive type that is not null; None where Arrow reads it."""
+    """Return the function that reads or refuses a value of a Hive type that is not null; None where Arrow reads it."""
     text = kind.strip().lower()
     outer = text.partition("<")[0]
     if text in ("tinyint", "smallint", "int", "integer", "bigint"):
@@ -246,7 +246,7 @@ def _whole(value: Any) -> Any:
 
 
 def _real(single: bool) -> Check:
-    """Return what reads a number for a column of `single` or double precision: the nearest, but no other whole number, 0 or infinity."""
+    """Return the reader of a number for a column of `single` or double precision: the nearest, but no other whole number, 0 or infinity."""
 
     def run(value: Any) -> float:
         if isinstance(value, (str, bool)):
