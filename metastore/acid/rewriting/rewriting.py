@@ -59,7 +59,7 @@ def no_watch(_rows: int) -> None:
 
 @dataclass(frozen=True)
 class Form:
-    """The form of the files to write: (name, Hive type) of the columns, in a folder; `zones` are the zones of the times that readers see."""
+    """The form of the files to write: (name, Hive type) of the columns, in a folder; `zones` are the zones of readers' times."""
 
     columns: list[tuple[str, str]]
     options: OrcOptions
