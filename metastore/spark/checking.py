@@ -18,7 +18,7 @@ COMPACT = "compact it (major) by `metastore compactor`"
 
 
 class Finding(NamedTuple):
-    """A fault of one file of a table or partition, `k=v/..`, and what to do about it."""
+    """A fault of one file of a table or partition, `k=v/..`, and its remedy."""
 
     partition: str
     file: str
@@ -27,7 +27,7 @@ class Finding(NamedTuple):
 
 
 def findings(files: Files, folders: Sequence[Folder], snapshot: TableSnapshot, exact: Exact) -> Iterator[Finding]:
-    """Yield what is wrong with the files of a full-ACID table that a snapshot reads. FileError, NotEnoughHistory."""
+    """Yield the faults of the files of a full-ACID table that a snapshot reads. FileError, NotEnoughHistory."""
     for selected in select(files, folders, snapshot, insert_only=False):
         yield from _misplaced(selected, misplaced(files, selected, exact))
         for path in selected.originals:
@@ -47,7 +47,7 @@ def _misplaced(selected: Selected, found: dict[str, list[int]]) -> Iterator[Find
 
 
 def check_table(uri: str, table: AcidTableInfo) -> list[Finding]:
-    """Return what is wrong with the files of a table, read without Spark. The Thrift exceptions of the metastore, OSError."""
+    """Return the faults of the files of a table, read without Spark. The Thrift exceptions of the metastore, OSError."""
     if table.is_insert_only:
         return []
     with Transaction.begin(uri, read_only=True) as txn:

@@ -1,4 +1,4 @@
-"""Hive's transactional tables as a Python data source, for SQL and for whoever wants `spark.read.format`. Needs Spark 4.
+"""Hive's transactional tables as a Python data source, for SQL and for `spark.read.format`. Needs Spark 4.
 
     register(spark)
     spark.read.format("hive_acid").option("table", "db.t").load().createOrReplaceTempView("t")
@@ -6,11 +6,11 @@
     df.write.format("hive_acid").option("table", "db.t").mode("append").save()
     stream.writeStream.format("hive_acid").option("table", "db.t").option("checkpointLocation", "/checkpoints/t").start()
 
-Rows are read and written by Python on the executors, which read one bucket of a partition in a task; `AcidTable` does it by Spark's own
-ORC source and is faster. Options: `table`, `uri` of the metastore (by default that of the session that registered), `columns`, a list of
-those to read, apart by commas, `partitions`, a filter by which the metastore chooses partitions, as in get_partitions_by_filter.
+Rows are read and written by Python on the executors, which read one bucket of a partition in a task; `AcidTable` does it by Spark's own ORC
+source and is faster. Options: `table`, `uri` of the metastore (by default the one of the session that registered), `columns`, a list of the
+columns to read, separated by commas, `partitions`, a filter by which the metastore chooses partitions, as in get_partitions_by_filter.
 
-The format takes no filters from Spark (`pushFilters`, since 4.1): Spark keeps what it planned with a filter for the next query of the same
+The format takes no filters from Spark (`pushFilters`, since 4.1): Spark keeps a plan with a filter for the next query of the same
 DataFrame, which may have another, and by default refuses a reader that takes any.
 """
 
@@ -80,7 +80,7 @@ def register(spark: SparkSession) -> None:
 
 
 def _check_found(uri: str, zone: str) -> None:
-    """Raise ValueError where the format that Spark has found itself is not that of the session."""
+    """Raise ValueError where the format that Spark has found itself is not the session's."""
     found = os.environ.get("METASTORE_URI", "")
     if found != uri:
         raise ValueError(f"METASTORE_URI={found} makes the format hive_acid that of another metastore than the session's, {uri}: unset it")
@@ -122,15 +122,15 @@ class HiveAcidDataSource(DataSource):
         return ", ".join(there[name] for name in wanted or there)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return what plans and does the reading."""
+        """Return the reader, which plans and reads."""
         return HiveAcidReader(self._uri, self._table(), schema, self.zone_name, self.options.get("partitions"))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Return what writes a DataFrame. WrongColumns, CanNotPlace."""
+        """Return the writer of a DataFrame. WrongColumns, CanNotPlace."""
         return HiveAcidWriter(WriteRequest.of(self._uri, self._table(), schema, self.zone_name, self.options, overwrite=overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802  # Spark's name
-        """Return what writes a stream's batches. WrongColumns, CanNotPlace."""
+        """Return the writer of a stream's batches. WrongColumns, CanNotPlace."""
         return HiveAcidStreamWriter(
             WriteRequest.of(self._uri, self._table(), schema, self.zone_name, self.options, overwrite=overwrite, stream=True)
         )

@@ -29,9 +29,9 @@ MAX_OPEN_FILES = 64
 class TaskFiles:
     """Files of one attempt of a task, by partition and bucket.
 
-    Of a table without buckets at most `MAX_OPEN_FILES` are open: of more partitions the one that was used longest ago ends its file, and
-    begins a further one when rows come, up to `FILES_OF_A_TASK`, of which the last stays open. An overwrite and a bucketed table have one
-    file each and so as many open as there are.
+    For a table without buckets at most `MAX_OPEN_FILES` are open: with more partitions, the one that was used longest ago ends its file,
+    and begins a further one at its next rows, up to `FILES_OF_A_TASK`, of which the last stays open. For an overwrite and a bucketed table
+    each partition and bucket has one file, and all are open.
     """
 
     def __init__(self, plan: WritePlan, given: Sequence[str], task: int) -> None:

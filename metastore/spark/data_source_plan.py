@@ -38,7 +38,7 @@ class WritePlan:
 
     @property
     def most_tasks(self) -> int | None:
-        """How many tasks row ids tell apart, by bucket and statement; None for any number."""
+        """How many tasks row ids can number, by bucket and statement; None for any number."""
         if self.info.is_insert_only:
             return None
         if self.overwrite or self.info.buckets:

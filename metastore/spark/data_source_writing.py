@@ -1,6 +1,6 @@
 """The writing half of the format `hive_acid`: tasks write files aside, the commit gives them their places and commits one transaction.
 
-    .staging_txn_N_ATTEMPT/     what one attempt of a task has written; those of attempts that Spark does not choose are removed
+    .staging_txn_N_ATTEMPT/     the files of one attempt of a task; those of attempts that Spark does not choose are removed
     delta_W_W_S/bucket_B        full transactional: B is the task, S counts its files for one partition, from 256 on for tasks from 4,096 on
                                 whose B begins anew; in a bucketed table B is the hash bucket, S the task
     delta_W_W_0000/00000B_0     insert-only
@@ -170,7 +170,7 @@ class HiveAcidWriter(_Writer, DataSourceArrowWriter):
         finish(self._plan, _files(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002  # Spark's
-        """Abort the transaction and remove what was written."""
+        """Abort the transaction and remove its files."""
         assert self._plan is not None
         give_up(self._plan)
 
@@ -184,13 +184,13 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
         finish(plan, _files(messages), batch=batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int = -1) -> None:  # noqa: ARG002, N803  # Spark's
-        """Abort the transaction and remove what was written; where no task reported it, the query's open transactions."""
+        """Abort the transaction and remove its files; where no task reported it, the query's open transactions."""
         plans = {message.plan.transaction: message.plan for message in messages if isinstance(message, Written)}
         for plan in plans.values() or self._open_plans():
             give_up(plan)
 
     def _plan_without_tasks(self) -> WritePlan:
-        """Return the plan of a batch that no task wrote for: that of the query's newest transaction. TransactionLost where none is open."""
+        """Return the plan of a batch that no task wrote for: of the query's newest transaction. TransactionLost where none is open."""
         plans = self._open_plans()
         if not plans:
             info = self._request.info
@@ -210,7 +210,7 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
 
 
 def _task_number(plan: WritePlan) -> int:
-    """Return the number of this task. CanNotPlace where row ids would not tell its rows from those of others, before it has read any."""
+    """Return the number of this task. CanNotPlace where its row ids would not be unique, before it has read any rows."""
     context: Any = TaskContext.get()
     number, most = int(context.partitionId()), plan.most_tasks
     if most is not None and number >= most:
@@ -233,7 +233,7 @@ def resumed(plan: WritePlan) -> Transaction:
 
 
 def finish(plan: WritePlan, files: Sequence[Staged], *, batch: int | None = None) -> None:
-    """Give files their places and commit, with a stream's batch its number. What fails before the commit leaves no directory."""
+    """Give files their places and commit, with the number of a stream's batch. A failure before the commit leaves no directory."""
     from metastore.acid.storage import Storage
 
     txn = resumed(plan)
@@ -258,7 +258,7 @@ def finish(plan: WritePlan, files: Sequence[Staged], *, batch: int | None = None
     except BaseException:
         txn.abort()
         for directory in made:
-            with suppress(Exception):  # what stays is of an aborted write id, which the cleaner removes; the error is what matters
+            with suppress(Exception):  # remaining files are of an aborted write id, which the cleaner removes; the error matters more
                 storage.remove_directory(directory)
         raise
     txn.commit(table_parameter=noted)
@@ -309,7 +309,7 @@ def _make(plan: WritePlan, storage: Storage, directory: str, made: list[str]) ->
 
 
 def give_up(plan: WritePlan) -> None:
-    """Abort the transaction, which the server may have given up already, and remove what tasks wrote aside."""
+    """Abort the transaction, which the server may have given up already, and remove the staged files of tasks."""
     from metastore.acid.storage import Storage
 
     with suppress(Exception), connect(plan.uri) as client:

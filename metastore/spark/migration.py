@@ -1,7 +1,7 @@
 """Turn a plain table into a transactional one in place, and a transactional one into a plain one. Nobody else may use it meanwhile.
 
-Into a transactional one: the files stay where they are; those whose names Hive does not take for buckets get such names, and come back to
-their own when the change of the table fails. Back: the rows are written anew beside the table, which is then exchanged.
+Into a transactional one: the files stay where they are; those whose names Hive does not take for buckets get such names, and get their own
+back when the change of the table fails. Back: the rows are written anew beside the table, which is then exchanged.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CanNotConvert(Exception):
 def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None = None, uri: str | None = None) -> AcidTable:
     """Make a table transactional in place and return it: full ACID for ORC unless `insert_only`, insert-only for any other format.
 
-    CanNotConvert, LockTimeout, FileError, and the Thrift exceptions of the metastore; then the table is what it was.
+    CanNotConvert, LockTimeout, FileError, and the Thrift exceptions of the metastore; then the table is unchanged.
     """
     work = SparkTransaction(spark, uri)
     with work.txn:
@@ -99,8 +99,8 @@ def _rename_files(work: SparkTransaction, info: AcidTableInfo, folder: Folder, d
 def to_plain(spark: SparkSession, name: str, *, uri: str | None = None) -> None:
     """Make a transactional table a plain managed one of the same format, by writing its rows anew.
 
-    LockTimeout, TableChanged, FileError, CanNotKeep, and the Thrift exceptions of the metastore: then the table is what it
-    was, and what was written beside it is removed. CanNotConvert when the exchange at the end broke off: it says where the rows are.
+    LockTimeout, TableChanged, FileError, CanNotKeep, and the Thrift exceptions of the metastore: then the table is unchanged, and files
+    beside it are removed. CanNotConvert when the exchange at the end broke off: its text has the place of the rows.
     """
     work = SparkTransaction(spark, uri)
     with work.txn:

@@ -33,8 +33,8 @@ def write_stream(
 ) -> StreamingQuery:
     """Start a query that inserts the rows of a streaming DataFrame into `database.table`; columns are matched by name.
 
-    `trigger` holds the arguments of DataStreamWriter.trigger, `name` is the query's in Spark. NoSuchObjectException, NotTransactional; what
-    a batch raises ends the query.
+    `trigger` holds the arguments of DataStreamWriter.trigger, `name` is the query's in Spark. NoSuchObjectException, NotTransactional; an
+    error of a batch ends the query.
     """
     AcidTable.forName(rows.sparkSession, table, uri)
     found = uri or metastore_uri(rows.sparkSession)

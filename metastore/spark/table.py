@@ -44,7 +44,7 @@ KINDS = {CompactionType.MINOR: "minor", CompactionType.MAJOR: "major", Compactio
 
 
 class AcidTable:
-    """One transactional table. Reading and writing calls raise the Thrift exceptions of the metastore, FileError and what Spark raises."""
+    """One transactional table. Reading and writing calls raise the Thrift exceptions of the metastore, FileError and Spark's errors."""
 
     def __init__(
         self, spark: SparkSession, database: str, table: str, uri: str, work: SparkTransaction | None = None, alias: str | None = None
@@ -59,9 +59,9 @@ class AcidTable:
 
     @classmethod
     def forName(cls, spark: SparkSession, name: str, uri: str | None = None) -> AcidTable:  # noqa: N802  # as DeltaTable names it
-        """Return the table `database.table`; `uri` is the metastore's, by default that of Spark's own configuration.
+        """Return the table `database.table`; `uri` is the metastore's, by default from Spark's own configuration.
 
-        A part of the name with other characters than letters, digits and `_` stands in back quotes. ValueError for no name,
+        A part of the name with other characters than letters, digits and `_` is in back quotes. ValueError for an invalid name,
         NoSuchObjectException; NotTransactional for any other kind of table.
         """
         found = uri or metastore_uri(spark)
@@ -107,7 +107,7 @@ class AcidTable:
     ) -> AcidTable:
         """Make a table of the rows of a frame and return it; options and errors are those of `create` and `insert`.
 
-        Where the insert fails the table is dropped. `if_not_exists` leaves a table that is there as it is, `replace` overwrites it.
+        Where the insert fails the table is dropped. `if_not_exists` leaves an existing table unchanged, `replace` overwrites it.
         """
         spark = frame.sparkSession
         found = uri or metastore_uri(spark)
@@ -181,9 +181,9 @@ class AcidTable:
         self._run(lambda work, info: insert(work, info, rows))
 
     def insert_overwrite(self, rows: DataFrame, *, partitions: Sequence[str] = ()) -> None:
-        """Put rows in the place of all rows of the table, or of the partitions that they lie in. The errors of `insert`.
+        """Replace all rows of the table, or of the partitions of the new rows. The errors of `insert`.
 
-        `partitions` names, as `k=v/..`, further ones that are emptied, and made where they are not there.
+        `partitions` names, as `k=v/..`, further ones that are emptied, and made where they are missing.
         It waits for all who read or write the table, and they for it, as with Hive's `hive.txn.xlock.iow`: an insert that began before
         and committed afterwards would never be seen. In a transaction nothing else may be written to the table behind it: CanNotChange.
         """
@@ -192,8 +192,8 @@ class AcidTable:
     def update(self, condition: Expression | None = None, set: Mapping[str, Expression] | None = None) -> int:  # noqa: A002  # DeltaTable's
         """Change columns of the rows that fulfil a condition (None: all); return how many there were.
 
-        A row of which a partition or bucket column is set goes where it then belongs. Columns are called alone, by the table's alias
-        (`target.amount`), with fields of structs behind them; the word DEFAULT stands for a column's default. WrongColumns, CanNotChange,
+        A row whose partition or bucket column is set moves to its new partition or bucket. Columns are called alone, by the table's alias
+        (`target.amount`), with fields of structs after them; the word DEFAULT stands for a column's default. WrongColumns, CanNotChange,
         DoesNotFit, ConstraintViolated, CanNotKeepConstraint; CanNotKeep for rows with times of nanoseconds in columns that are not set.
         """
 
@@ -229,7 +229,7 @@ class AcidTable:
     def _matched(
         self, work: SparkTransaction, info: AcidTableInfo, condition: Expression | None, new: Sequence[Column], operation: int
     ) -> Iterator[tuple[DataFrame, int]]:
-        """Lock the table and yield what is `new` in the rows to change, with their ids and folders, and the number of the statement.
+        """Lock the table and yield the `new` values of the rows to change, with their ids and folders, and the number of the statement.
 
         It is computed once. Beside the ids Spark refuses an aggregate, which would make one row of all.
         """

@@ -4,7 +4,7 @@
         txn.table("sales.orders").insert(orders)
         txn.table("sales.stock").update("id = 7", {"left": "left - 1"})
 
-Each operation sees what was committed when it began - after its locks were given - and what the transaction itself has written.
+Each operation sees the rows that were committed when it began - after its locks were granted - and the transaction's own.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Work(SparkTransaction):
 def transaction(spark: SparkSession, uri: str | None = None) -> Iterator[Work]:
     """Open a transaction; leaving the block commits it, an error aborts it.
 
-    `uri` is the metastore's, by default that of Spark's own configuration. TransactionLost, TxnAbortedException when the commit fails:
-    then nothing of it is seen.
+    `uri` is the metastore's, by default from Spark's own configuration. TransactionLost, TxnAbortedException when the commit fails: then
+    none of its rows are seen.
     """
     work = Work(spark, uri)
     with work.txn:

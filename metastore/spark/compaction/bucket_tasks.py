@@ -33,8 +33,9 @@ def rewritten(
 ) -> list[tuple[Bucket, str | None]]:
     """Write each bucket into a file of the staging folder; return the files' paths, None for a bucket that Spark itself must write.
 
-    These are buckets with values that Python can not copy (`CanNotCopy`), and all where the executors have not what it takes: this package,
-    fsspec's driver for the warehouse, its credentials. Rows in another bucket's file than they name come into that of their own. FileError.
+    These are buckets with values that Python can not copy (`CanNotCopy`), and all buckets where the executors lack a requirement: this
+    package, fsspec's driver for the warehouse, its credentials. Rows in another bucket's file than they name are written into their own's.
+    FileError.
     """
     found = selected.by_bucket(misplaced(work.files, selected, by_spark(work.spark)))
     if not found:

@@ -1,7 +1,7 @@
 """Read and write the files of a compaction on Spark: each bucket is read and written by one task of its own, so that nothing is shuffled.
 
 Full-ACID buckets are rewritten by Python (`acid/rewriting/rewriting.py`), and by Spark's own reader and writer where Python can not copy
-what they hold.
+their values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WHOLE = "whole"
 
 
 class SparkRewriter:
-    """See `acid.compaction.compacting.Rewriter`. Methods raise CanNotKeep, FileError and what Spark raises."""
+    """See `acid.compaction.compacting.Rewriter`. Methods raise CanNotKeep, FileError and Spark's errors."""
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
         self._work = SparkTransaction(spark, uri, compaction=True)
@@ -117,7 +117,7 @@ def _unheld(work: SparkTransaction, table: AcidTableInfo, paths: list[str]) -> l
 
 
 def _lines(work: SparkTransaction, table: AcidTableInfo, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
-    """Return files of which a line is a row as they are, line by line. CanNotKeep."""
+    """Return files whose lines are rows unchanged, line by line. CanNotKeep."""
     if skipped(table) is not None:
         raise faithful.CanNotKeep(f"{table.full_name}: its files begin or end with lines that are no rows; nothing was changed")
     options = {"lineSep": "\n"}
@@ -125,7 +125,7 @@ def _lines(work: SparkTransaction, table: AcidTableInfo, paths: list[str]) -> tu
 
 
 def _rows(work: SparkTransaction, table: AcidTableInfo, selected: Selected) -> tuple[DataFrame, str, dict[str, str]]:
-    """Return the rows of other files, with what Spark writes them by. CanNotKeep."""
+    """Return the rows of other files, with Spark's options to write them. CanNotKeep."""
     faithful.check_plain(work.spark, table, selected)
     found = [each.drop(FOLDER) for each in plain_scans(work.spark, table, [(selected.folder, selected.inserts)])]
     return to_write(table, reduce(lambda left, right: left.unionByName(right), found), [], time_zone(work.spark))

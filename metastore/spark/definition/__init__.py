@@ -1,1 +1,1 @@
-"""Definitions of transactional tables: what a table is to be, and how the metastore is asked for it."""
+"""Definitions of transactional tables, and the requests to the metastore for them."""

@@ -44,7 +44,7 @@ class TableBuilder(Generic[T]):
         return self
 
     def addColumns(self, cols: StructType | str) -> TableBuilder[T]:  # noqa: N802  # see above
-        """Add columns, as text or a schema of Spark, of which columns that are not nullable become NOT NULL."""
+        """Add columns, as text or a schema of Spark, whose columns that are not nullable become NOT NULL."""
         if isinstance(cols, str):
             columns(cols)
             self._columns.append(cols)

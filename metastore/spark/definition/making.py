@@ -87,5 +87,5 @@ def _drop(uri: str, made: AcidTableInfo) -> None:
             there = AcidTableInfo.load(client, made.database, made.name).table
             if (there.id, there.createTime) == (made.table.id, made.table.createTime):
                 client.drop_table(made.database, made.name, True)
-    except Exception as error:  # noqa: BLE001  # what is raised is why the table could not be filled
+    except Exception as error:  # noqa: BLE001 # the error is the reason why the table could not be filled
         log.get("metastore.spark").warning("an empty table is left: drop it", table=made.full_name, reason=str(error))

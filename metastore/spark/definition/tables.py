@@ -44,7 +44,7 @@ TRANSACTIONAL = ("transactional", "transactional_properties")
 
 
 class WrongDefinition(ValueError):
-    """A table can not be made as it was described; the text says what to give instead."""
+    """A table can not be made as it was described; the text has the remedy."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _keys(partitioned_by: str | Sequence[str]) -> list[Column]:
 
 
 def of_schema(schema: StructType) -> Columns:
-    """Return the columns of a schema of Spark; comments are kept, and what is said of null is not. WrongDefinition."""
+    """Return the columns of a schema of Spark; comments are kept, nullability is not. WrongDefinition."""
     return Columns(
         [Column(each.name.lower(), _hive_type(each.name, each.dataType), (each.metadata or {}).get("comment")) for each in schema]
     )
@@ -229,7 +229,7 @@ def _field(column: Column) -> FieldSchema:
 
 
 def create(client: Client, definition: Definition, owner: str) -> None:
-    """Ask the metastore for a table. AlreadyExistsException, NoSuchObjectException for its database, and what else create_table raises."""
+    """Create a table. AlreadyExistsException, NoSuchObjectException for its database, and other errors of create_table."""
     request = CreateTableRequest(
         table=table_of(definition, owner), processorCapabilities=CAPABILITIES, processorIdentifier="metastore-spark"
     )

@@ -1,4 +1,5 @@
-"""SQL over transactional tables in a session of Spark: statements are read by Spark's own parser, and those that are Hive's alone by ours.
+"""SQL over transactional tables in a session of Spark: statements are read by Spark's own parser, and statements of Hive alone by this
+package.
 
-A statement that names no transactional table goes to Spark as it is.
+A statement that names no transactional table is passed to Spark unchanged.
 """

@@ -160,7 +160,7 @@ def _add_columns(client: Client, _: Names, info: AcidTableInfo, statement: AddCo
 
 
 def _check_replaced(info: AcidTableInfo, columns: Sequence[Column]) -> None:
-    """Refuse what would read the values of one column as those of another: columns of ORC files go by position."""
+    """Refuse an alter after which the values of one column would be read as another's: columns of ORC files are matched by position."""
     old = info.columns.names
     if [each.name for each in columns[: len(old)]] != old:
         raise WrongStatement(

@@ -1,7 +1,6 @@
-"""ANALYZE TABLE: count the rows and values of a transactional table and tell the metastore, for Hive's optimizer and `count(*)`.
+"""ANALYZE TABLE: count the rows and values of a transactional table and store the counts, for Hive's optimizer and `count(*)`.
 
-What is counted is said to be exact only if nobody has committed to the table in between: a lock at the end holds all others back while
-that is looked at.
+The counts are marked exact only if nobody has committed to the table in between: a lock at the end holds all others back during that check.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class _Counted(NamedTuple):
 
 
 def analyze(session: SqlSession, client: Client, info: AcidTableInfo, statement: Analyze) -> DataFrame:
-    """Count, and store what was found. WrongStatement for columns and partitions that are not there."""
+    """Count, and store the counts. WrongStatement for missing columns and partitions."""
     session.outside("ANALYZE TABLE")
     names = _columns(info, statement)
     work = SparkTransaction(session.spark, session.uri)

@@ -59,7 +59,7 @@ def _opened(session: SqlSession, names: Names, text: str, plan: Node, info: Acid
 
 
 def _of_merge(plan: Node) -> list[int]:
-    """Return what the clauses of a merge do."""
+    """Return the actions of a merge's clauses."""
     matched = [kind(action) for action in [*items(plan.matchedActions()), *items(plan.notMatchedBySourceActions())]]
     out = {DataOperationType.DELETE if action == "DeleteAction" else DataOperationType.UPDATE for action in matched}
     return sorted(out | ({DataOperationType.INSERT} if plan.notMatchedActions().size() else set())) or [DataOperationType.UPDATE]
@@ -73,7 +73,7 @@ def condition_of(doors: Doors, plan: Node) -> Column | None:
 
 
 def _assigned(doors: Doors, assignments: Node) -> dict[str, Expression]:
-    """Return what columns are set to, by their names in back quotes."""
+    """Return the new values of columns, by their names in back quotes."""
     out: dict[str, Expression] = {}
     for each in items(assignments):
         name = ".".join(in_quotes(part) for part in names_of(each.key().nameParts()))

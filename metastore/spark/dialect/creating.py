@@ -52,7 +52,7 @@ def _is_insert_only(statement: CreateTable) -> bool:
 
 
 def _defined(statement: CreateTable, place: tuple[str, str], schema: StructType | None) -> Definition:
-    """Return what the statement describes; the columns are those of a query's rows where there is one."""
+    """Return the definition that the statement describes; the columns are a query's where there is one."""
     if schema is not None and statement.columns.columns:
         raise WrongDefinition(f"{'.'.join(place)}: the columns of CREATE TABLE .. AS are those of its query: leave them out")
     given = statement.columns if schema is None else of_schema(schema)

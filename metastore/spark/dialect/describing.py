@@ -1,6 +1,6 @@
 """Describe transactional tables as Hive prints them: DESCRIBE, SHOW CREATE TABLE, SHOW PARTITIONS, TBLPROPERTIES and COLUMNS.
 
-Values are without the blanks by which Hive fills its columns. Source: what Hive 4.0.1 prints (`tests/hive4/test_sql.py`).
+Values are without the blanks by which Hive fills its columns. Source: the output of Hive 4.0.1 (`tests/hive4/test_sql.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STATISTICS = {_ACCURATE, *_COUNTS, "numFilesErasureCoded", "numPartitions"}
 
 
 def describe(session: SqlSession, client: Client, info: AcidTableInfo, statement: Describe) -> DataFrame:
-    """Return what DESCRIBE says of a table, a partition or a column. WrongStatement, WrongColumns for what is not there."""
+    """Return the rows of DESCRIBE for a table, a partition or a column. WrongStatement, WrongColumns for a missing one."""
     if statement.column is not None:
         return _column(session, client, info, statement)
     partition = None if statement.partition is None else _partition(client, info, statement.partition)
@@ -211,7 +211,7 @@ def _column(session: SqlSession, client: Client, info: AcidTableInfo, statement:
 
 
 def show(session: SqlSession, client: Client, info: AcidTableInfo, statement: ShowOfTable) -> DataFrame:
-    """Return what a SHOW of one table shows. WrongStatement for partitions of a table without."""
+    """Return the rows of a SHOW of one table. WrongStatement for partitions of a table without any."""
     if statement.what == "CREATE TABLE":
         return frame(session, ("createtab_stmt",), [(create_text(client, info, whole=len(statement.table) > 1),)])
     if statement.what == "TBLPROPERTIES":
@@ -227,7 +227,7 @@ def show(session: SqlSession, client: Client, info: AcidTableInfo, statement: Sh
 
 
 def tables(session: SqlSession, names: Names, statement: ShowTables) -> DataFrame | None:
-    """Return what SHOW TABLE EXTENDED says, in Spark's words; None where Spark can say it."""
+    """Return the rows of SHOW TABLE EXTENDED, in Spark's words; None where Spark can answer."""
     found = names.tables(statement.database, statement.pattern)
     if found is None:
         return None

@@ -61,7 +61,9 @@ def is_insert(plan: Node) -> bool:
 
 
 def replaces_where(node: Node) -> Node | None:
-    """Return which rows an INSERT .. REPLACE WHERE takes away first, None for any other INSERT. WrongStatement for what is not there."""
+    """Return the condition of an INSERT .. REPLACE WHERE on rows to delete first, None for any other INSERT. WrongStatement for missing
+    names.
+    """
     if member(node, "withSchemaEvolution"):
         raise WrongStatement("WITH SCHEMA EVOLUTION is not there on transactional tables: ALTER TABLE .. ADD COLUMNS first")
     if kind(node) == _WHERE:

@@ -1,6 +1,6 @@
-"""All private doors into Spark's JVM that SQL needs: parser, plans, frames of plans. `tests/spark/test_doors.py` holds what they do.
+"""All private interfaces of Spark's JVM that SQL needs: parser, plans, frames of plans. `tests/spark/test_doors.py` checks them.
 
-PySpark has no public name for any of it; the same classes are there from 3.5 to the newest release, but for those that `_classic` finds.
+PySpark has no public name for any of it; the same classes exist from 3.5 to the newest release, except those that `_classic` finds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def items(sequence: Any) -> list[Any]:
 
 
 def option(value: Any) -> Any:
-    """Return what an Option of Scala holds, None without."""
+    """Return the value of an Option of Scala, None without one."""
     return value.get() if value.isDefined() else None
 
 
@@ -78,7 +78,7 @@ class Doors:
         self._has_plan, self._is_parameter = patterns.PLAN_EXPRESSION(), patterns.PARAMETER()
 
     def key(self) -> str:
-        """Return what tells this session from others of the same JVM."""
+        """Return the identity of this session among others of the same JVM."""
         return str(self._session.sessionUUID())
 
     def substituted(self, text: str) -> str:
@@ -86,11 +86,11 @@ class Doors:
         return str(self._jvm.org.apache.spark.sql.internal.VariableSubstitution().substitute(text))
 
     def parse(self, text: str) -> Node:
-        """Return the plan of a statement, of which nothing is looked up yet. ParseException."""
+        """Return the plan of a statement, without any look-up yet. ParseException."""
         return self._session.sessionState().sqlParser().parsePlan(text)
 
     def temporary_view(self, names: Sequence[str]) -> int | None:
-        """Return a number that tells the temporary view of a name from others that had it; None where the name means none."""
+        """Return a number that is unique to the temporary view of a name among all that had the name; None without a view."""
         catalog = self._session.sessionState().catalog()
         if not catalog.isTempView(self.sequence(names)):
             return None
@@ -121,7 +121,7 @@ class Doors:
         return str(expression.sql())
 
     def _converter(self) -> Any:
-        """Return what makes expressions of Spark 4's columns, None on 3.5: a Scala object, which has no static methods."""
+        """Return the converter of Spark 4's columns to expressions, None on 3.5: a Scala object, which has no static methods."""
         found = getattr(self._jvm.org.apache.spark.sql.classic, "ColumnNodeToExpressionConverter$")
         return getattr(found, "MODULE$") if isinstance(found, JavaClass) else None
 
@@ -188,7 +188,7 @@ def is_command(frame: DataFrame) -> bool:
 
 
 def explained(frame: DataFrame, mode: str) -> str:
-    """Return what EXPLAIN says of a frame; `mode` is simple, extended, codegen, cost or formatted."""
+    """Return the output of EXPLAIN for a frame; `mode` is simple, extended, codegen, cost or formatted."""
     execution = frame._jdf.queryExecution()  # noqa: SLF001  # see the module
     jvm: Any = frame.sparkSession._jvm  # noqa: SLF001  # see the module
     return str(jvm.PythonSQLUtils.explainString(execution, mode))

@@ -1,4 +1,4 @@
-"""Run what reads transactional tables and writes none: queries, EXPLAIN, and writes to other tables."""
+"""Run statements that read transactional tables and write none: queries, EXPLAIN, and writes to other tables."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from metastore.spark.transaction.readers import LEASE, Reader
 
 
 def query(session: SqlSession, names: Names, text: str, plan: Node) -> DataFrame | None:
-    """Run a statement over a snapshot of the transactional tables that it reads; None where there are none.
+    """Run a statement over a snapshot of the transactional tables that it reads; None where it reads none.
 
-    The frame holds the snapshot as that of `AcidTable.toDF` does; within a transaction it can be computed until that ends.
+    The frame holds the snapshot as a frame of `AcidTable.toDF` does; within a transaction it can be computed until that ends.
     """
     sources = Sources(session, names)
     text = sources.replaced(text, plan)

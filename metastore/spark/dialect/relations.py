@@ -25,7 +25,7 @@ class Relation:
 
 
 def relations(doors: Doors, plan: Node) -> list[Relation]:
-    """Return what a statement reads, each place of its text once; the target of a change is not read."""
+    """Return the relations that a statement reads, each place of its text once; the target of a change is not read."""
     found = {each.start: each for each in _below(doors, plan, frozenset())}
     return [found[start] for start in sorted(found)]
 
@@ -66,7 +66,7 @@ def _of_with(doors: Doors, node: Node, scope: frozenset[str]) -> Iterator[Relati
 
 
 def target(node: Node) -> tuple[list[str], str] | None:
-    """Return the name of the table that a change or insert writes, and by which name its expressions call it; None for what is none."""
+    """Return the name of the table that a change or insert writes, and its name in expressions; None for another statement."""
     name = kind(node)
     relation = node.targetTable() if name == "MergeIntoTable" else node.table()
     alias = None

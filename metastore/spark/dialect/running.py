@@ -40,8 +40,8 @@ def sql(spark: SparkSession, text: str, args: Args = None) -> DataFrame:
     """Run a SQL statement, over transactional tables too, and return its rows as `spark.sql` does.
 
     All transactional tables of a statement are read at one moment and written in one transaction. UPDATE, DELETE and MERGE return how many
-    rows they reached. WrongStatement for what is not there on Spark, with what to do instead; else the errors of AcidTable's operations,
-    of the metastore, and of Spark. ValueError where the session has no metastore. A statement that fails has written nothing.
+    rows they reached. WrongStatement for a statement that Spark lacks, with the remedy; else the errors of AcidTable's operations, of the
+    metastore, and of Spark. ValueError where the session has no metastore. A statement that fails has written nothing.
     """
     session = SqlSession.of(spark)
     found = divided(text)
@@ -57,7 +57,7 @@ def sql(spark: SparkSession, text: str, args: Args = None) -> DataFrame:
 
 
 def check_not_blind(frame: DataFrame) -> None:
-    """Raise ReadBlindly for a frame of which Spark reads a transactional table itself."""
+    """Raise ReadBlindly for a frame in which Spark reads a transactional table itself."""
     if names := read_by_spark(frame):
         raise ReadBlindly(
             f"Spark would read {', '.join(names)} without its transactions: name the table in the statement, not by IDENTIFIER or "
@@ -66,7 +66,7 @@ def check_not_blind(frame: DataFrame) -> None:
 
 
 def _run(session: SqlSession, names: Names, text: str, args: Args) -> DataFrame | None:
-    """Return what a statement answers, None where it is Spark's."""
+    """Return the answer of a statement, None where it is Spark's."""
     own = read(text)
     if own is not None:
         frame = _own(session, names, own, args)

@@ -1,4 +1,4 @@
-"""A session of Spark as SQL remembers it: its transaction, its temporary views over transactional tables, and what names mean in it."""
+"""The state of a session of Spark for SQL: its transaction, its temporary views over transactional tables, and its names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from metastore.spark.session.catalog import AcidTableInfo, metastore_uri
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 PLAIN_SQL, PLAIN_TABLE = SparkSession.sql, SparkSession.table
-"""Spark's own methods, whatever `enable` puts in their place later."""
+"""Spark's own methods, even after `enable` has replaced them."""
 NO_COLUMNS = StructType([])
 KNOWN = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
 CATALOG = "spark_catalog"
@@ -50,7 +50,7 @@ class SqlSession:
 
     @classmethod
     def of(cls, spark: SparkSession) -> SqlSession:
-        """Return what is remembered of a session. ValueError where it has no metastore."""
+        """Return the state of a session. ValueError where it has no metastore."""
         key = Doors(spark).key()
         if key not in _SESSIONS or _SESSIONS[key].spark is not spark:
             kept = _SESSIONS.get(key)
@@ -69,7 +69,7 @@ class SqlSession:
         return self.spark.createDataFrame([], NO_COLUMNS)
 
     def plain(self, text: str, args: Any = None) -> DataFrame:
-        """Let Spark run a statement as it stands."""
+        """Let Spark run a statement unchanged."""
         return PLAIN_SQL(self.spark, text) if args is None else PLAIN_SQL(self.spark, text, args)
 
     @contextmanager
@@ -138,7 +138,7 @@ class Names:
         return self._database
 
     def find(self, names: Sequence[str], database: str | None = None) -> AcidTableInfo | View | None:
-        """Return the table or view of a name, None for what Spark alone knows; `database` is that of unqualified names."""
+        """Return the table or view of a name, None for a name that only Spark knows; `database` is for unqualified names."""
         if database is not None and len(names) == 1:
             names = [database, *names]
         key = tuple(name.lower() for name in names)
@@ -174,7 +174,7 @@ class Names:
         return found if any(is_transactional(info.table) for info in found) else None
 
     def _is_elsewhere(self, database: Sequence[str]) -> bool:
-        """Return whether what stands before a table's name is another catalog, or the database of global temporary views."""
+        """Return whether the qualifier of a table's name is another catalog, or the database of global temporary views."""
         conf = self._session.spark.conf
         return any(name == "global_temp" or conf.get(f"spark.sql.catalog.{name}", None) for name in database)
 

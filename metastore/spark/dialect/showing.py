@@ -43,7 +43,7 @@ def frame(session: SqlSession, columns: Sequence[str], rows: Sequence[Sequence[o
 
 
 def transactions(session: SqlSession, client: Client) -> DataFrame:
-    """Return what SHOW TRANSACTIONS shows: those that are open or aborted."""
+    """Return the rows of SHOW TRANSACTIONS: open and aborted ones."""
     rows = [
         (each.id, TxnState._VALUES_TO_NAMES[each.state], each.startedTime, each.lastHeartbeatTime, each.user, each.hostname)  # noqa: SLF001  # see above
         for each in client.get_open_txns_info().open_txns
@@ -52,7 +52,7 @@ def transactions(session: SqlSession, client: Client) -> DataFrame:
 
 
 def locks(session: SqlSession, names: Names, statement: ShowLocks) -> DataFrame:
-    """Return what SHOW LOCKS shows."""
+    """Return the rows of SHOW LOCKS."""
     place = None if statement.table is None else names.place(statement.table)
     request = idl.ShowLocksRequest(
         dbname=statement.database if place is None else place[0],
@@ -87,7 +87,7 @@ def partition_text(spec: Spec) -> str:
 
 
 def compactions(session: SqlSession, names: Names, statement: ShowCompactions) -> DataFrame:
-    """Return what SHOW COMPACTIONS shows. WrongStatement for a type or state that there is not."""
+    """Return the rows of SHOW COMPACTIONS. WrongStatement for an unknown type or state."""
     place = None if statement.table is None else names.place(statement.table)
     request = idl.ShowCompactRequest(
         id=statement.id,

@@ -27,7 +27,7 @@ ROW_ID = "ROW__ID"
 _FILE_NAME = "INPUT__FILE__NAME"
 _NUMBERS = itertools.count()
 Edit = tuple[int, int, str]
-"""A piece of a text, from and to, and what comes into its place."""
+"""A piece of a text, from and to, and its replacement."""
 
 
 def in_quotes(name: str) -> str:
@@ -58,13 +58,13 @@ class Sources:
         return [info for info, _ in self._shown.values()]
 
     def replaced(self, text: str, plan: Node) -> str:
-        """Return a statement that reads views in the place of transactional tables. WrongStatement for what it may not ask of them."""
+        """Return a statement that reads views in the place of transactional tables. WrongStatement for a clause that they do not allow."""
         out, is_other = self._replaced(text, relations(self._session.doors, plan), None, 0)
         self._row_ids = is_other and _asks_row_ids(text)
         return out
 
     def _replaced(self, text: str, found: Sequence[Relation], database: str | None, depth: int) -> tuple[str, bool]:
-        """Return a text, and whether it reads a transactional table; `database` is that of a view's unqualified names."""
+        """Return a text, and whether it reads a transactional table; `database` is for a view's unqualified names."""
         pieces = tokens(text) if found else []
         edits: list[Edit] = []
         is_other = False
@@ -104,7 +104,7 @@ class Sources:
 
     @contextmanager
     def shown(self, rows: Callable[..., DataFrame]) -> Iterator[None]:
-        """Have the views in the session; `rows` returns those of a table, with `row_id` also their ids. Plans are made within."""
+        """A context with the views in the session; `rows` returns a table's rows, with `row_id` also their ids. Make plans within it."""
         made: list[str] = []
         spark = self._session.spark
         try:

@@ -115,7 +115,7 @@ def _permanent(names: Names, statement: CreateView, text: str, frame: DataFrame)
 
 
 def keep(session: SqlSession, names: Names, statement: Keep, run: Callable[[str], DataFrame]) -> DataFrame | None:
-    """Run CACHE TABLE name AS a query, and what else Spark does for a table; None where no transactional table is meant. WrongStatement."""
+    """Run CACHE TABLE name AS a query, and others of Spark's on a table; None where no transactional table is meant. WrongStatement."""
     if statement.query is not None:
         sources = Sources(session, names)
         sources.replaced(statement.query, session.doors.parse(statement.query))

@@ -1,4 +1,4 @@
-"""Enable and disable: which methods of PySpark's classes are ours meanwhile. What goes on in them is in the other modules.
+"""Enable and disable: replace methods of PySpark's classes meanwhile. The replacements are in the other modules.
 
     enable(spark)
     spark.sql("UPDATE emp SET salary = salary + 1")       spark.table, spark.read.table, df.write, df.writeTo too
@@ -96,13 +96,13 @@ def _read(spark: SparkSession, name: str, plain: Callable[[], DataFrame]) -> Dat
 
 
 def _said(writer: Any) -> Said:
-    """Return what a writer has been told, which it does not tell itself."""
+    """Return the settings that a writer has got, which it does not reveal itself."""
     found: Said = writer.__dict__.setdefault("_metastore_said", Said())
     return found
 
 
 def _noted(owner: type, name: str, note: Callable[[Said, tuple[Any, ...], dict[str, Any]], None]) -> Callable[..., Any]:
-    """Return a method of a writer that does what it did, and notes what it was told."""
+    """Return a method of a writer that does the same as before, and notes its arguments."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         out = _PLAIN[owner, name](self, *args, **kwargs)

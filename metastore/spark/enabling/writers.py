@@ -39,7 +39,7 @@ class Said:
 
 
 def column_name(column: Column | str) -> str:
-    """Return the name of a column. WrongDefinition for what is more than a column, such as `days(d)`."""
+    """Return the name of a column. WrongDefinition for an expression that is more than a column, such as `days(d)`."""
     java: Any = column
     text = column if isinstance(column, str) else str(java._jc.toString())  # noqa: SLF001  # PySpark shows it no other way
     try:
@@ -113,7 +113,7 @@ def _create(
             f"{said.table}: full ACID tables are ORC, not {said.format}: leave it out, or write transactional_properties=insert_only"
         )
     keys, buckets = said.partitioned_by, (said.clustered_by, said.buckets)
-    if there is not None:  # what is not said stays, as far as the rows have it
+    if there is not None:  # unset properties stay, as far as the rows have them
         columns = {name.lower() for name in frame.columns}
         keys = keys or [name for name in there.partition_columns.names if name in columns]
         if not said.buckets and columns.issuperset(there.bucket_columns):
@@ -156,7 +156,7 @@ def append(frame: DataFrame, name: str) -> bool:
 
 
 def overwrite_partitions(frame: DataFrame, name: str) -> bool:
-    """Put rows in the place of those of the partitions that they lie in."""
+    """Replace the rows of the partitions of the new rows."""
     with _target(frame, name) as (session, info):
         if info is None:
             return False

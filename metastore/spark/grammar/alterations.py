@@ -25,7 +25,7 @@ class AddColumns(OfTable):
 
 @dataclass(frozen=True)
 class ChangeColumn(OfTable):
-    """A column gets another name, type, comment or place; what is None stays."""
+    """A column gets another name, type, comment or place; fields that are None stay."""
 
     name: str
     to: str | None = None
@@ -73,7 +73,7 @@ class DropConstraint(OfTable):
 
 
 def alter(reader: Reader) -> object | None:
-    """Read what stands behind ALTER; None for what is not a table, or what Spark alone knows."""
+    """Read the rest of a statement after ALTER; None unless it is a table, and for forms that only Spark knows."""
     if reader.takes("MATERIALIZED", "VIEW"):
         return Refused("materialized views are Hive's: alter it there")
     if not reader.takes("TABLE"):

@@ -1,4 +1,4 @@
-"""Read the columns and constraints of a CREATE TABLE or ALTER TABLE as Hive writes them; types stay what they are.
+"""Read the columns and constraints of a CREATE TABLE or ALTER TABLE as Hive writes them; types are not changed.
 
 columns("id bigint NOT NULL, name varchar(20) COMMENT 'who'")
 """
@@ -37,7 +37,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A constraint: `kind` is PRIMARY, UNIQUE, FOREIGN, NOT NULL, DEFAULT or CHECK; `text` that of a default or check."""
+    """A constraint: `kind` is PRIMARY, UNIQUE, FOREIGN, NOT NULL, DEFAULT or CHECK; `text` the expression of a default or check."""
 
     kind: str
     columns: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ def listed(reader: Reader, *, types: bool = True) -> Columns:
 
 
 def _is_constraint(reader: Reader) -> bool:
-    """Tell a constraint from a column that is called like one: the second word of a constraint is not a type."""
+    """Return whether a constraint follows, not a column with such a name: the second word of a constraint is not a type."""
     return reader.sees("CONSTRAINT") or reader.sees("PRIMARY", "KEY") or reader.sees("FOREIGN", "KEY") or reader.next(1).text == "("
 
 
@@ -164,7 +164,7 @@ def constraint(reader: Reader, column: str | None = None) -> Constraint:
 
 
 def _options(reader: Reader, enable: bool) -> tuple[bool, bool, bool]:
-    """Take what is said of enforcing: (enable, validate, rely). What is enforced is relied on, as in Hive."""
+    """Read the words on enforcing: (enable, validate, rely). An enforced constraint is relied on, as in Hive."""
     validate, rely = False, enable
     while True:
         if reader.takes("NOT", "ENFORCED") or reader.takes("DISABLE"):

@@ -11,7 +11,7 @@ from metastore.spark.grammar.tokens import Reader
 
 @dataclass
 class CreateTable:
-    """A CREATE TABLE; `query` is that of CREATE TABLE .. AS, `like` the table of CREATE TABLE .. LIKE."""
+    """A CREATE TABLE; `query` is the query of CREATE TABLE .. AS, `like` the table of CREATE TABLE .. LIKE."""
 
     table: Name
     columns: Columns = field(default_factory=Columns)
@@ -42,7 +42,7 @@ class CreateTable:
 
 
 def create_table(reader: Reader, *, replace: bool) -> CreateTable | None:
-    """Read what stands behind CREATE [OR REPLACE]; None for an external or temporary table, and for what is not a table. WrongStatement."""
+    """Read the rest after CREATE [OR REPLACE]; None for an external or temporary table, and for other objects. WrongStatement."""
     transactional = reader.takes("TRANSACTIONAL") or reader.takes("MANAGED")
     if not reader.takes("TABLE"):
         return None

@@ -122,7 +122,7 @@ def abort(reader: Reader) -> Abort:
 
 
 def compact(reader: Reader, table: Name, spec: Spec | None) -> Compact:
-    """Read what stands behind `ALTER TABLE t [PARTITION ..] COMPACT`."""
+    """Read the rest after `ALTER TABLE t [PARTITION ..] COMPACT`."""
     kind = reader.string().lower()
     waits, pool, properties, buckets, order = False, None, {}, None, None
     while not reader.at_end():
@@ -223,7 +223,7 @@ def _parts(text: str) -> list[str]:
 
 
 def keep(reader: Reader, what: str) -> Keep | None:
-    """Read what Spark's cache, or a repair, is asked for; None for what names no table."""
+    """Read a statement on Spark's cache, or a repair; None for one that names no table."""
     lazy = reader.takes("LAZY")
     reader.takes("REPAIR")
     if not reader.takes("TABLE"):
@@ -240,7 +240,7 @@ def keep(reader: Reader, what: str) -> Keep | None:
 
 
 def create_view(reader: Reader, *, replace: bool) -> CreateView | None:
-    """Read what stands behind CREATE [OR REPLACE]; None for what is not a view."""
+    """Read the rest after CREATE [OR REPLACE]; None unless it is a view."""
     temporary = ""
     if reader.takes("GLOBAL", "TEMPORARY") or reader.takes("GLOBAL", "TEMP"):
         temporary = "GLOBAL"
@@ -265,7 +265,7 @@ def create_view(reader: Reader, *, replace: bool) -> CreateView | None:
         elif reader.takes("TBLPROPERTIES"):
             properties = reader.properties()
         else:
-            return None  # USING, or what later releases of Spark know
+            return None  # USING, or clauses of later releases of Spark
     return CreateView(table, reader.rest(), columns, temporary, replace, if_not_exists, comment, properties)
 
 

@@ -27,7 +27,7 @@ class Unread(OfTable):
 
 
 def read(text: str) -> object | None:
-    """Return what a statement asks for, None for one that Spark's own parser reads. WrongStatement."""
+    """Return the parsed statement, None for one that Spark's own parser reads. WrongStatement."""
     reader = Reader(text)
     word = reader.take().word
     if word not in _READERS:
@@ -68,7 +68,7 @@ def _create(reader: Reader, _: str) -> object | None:
     except WrongStatement:
         if _ASKS.search(reader.text):
             raise
-        return None  # what is not transactional may be written as Spark likes
+        return None  # a table that is not transactional may be written as Spark likes
     if found is not None:
         return found
     reader.place = start
@@ -112,7 +112,7 @@ _READERS: dict[str, Callable[[Reader, str], object | None]] = {
 
 
 def with_columns(text: str, columns: Callable[[list[str]], list[str] | None]) -> str:
-    """Return a MERGE whose `INSERT VALUES` name the columns, as Spark wants it; `columns` returns those of a table, None to leave it."""
+    """Return a MERGE whose `INSERT VALUES` name the columns, as Spark requires; `columns` returns a table's, None to leave it."""
     reader = Reader(text)
     if reader.take().word != "MERGE" or not reader.takes("INTO"):
         return text

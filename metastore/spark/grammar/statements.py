@@ -127,7 +127,7 @@ class DropTable(OfTable):
 class Analyze(OfTable):
     partition: Spec | None = None
     columns: list[str] | None = None
-    """Those that are counted; of none, all."""
+    """The columns to count; all, if it is empty."""
     no_scan: bool = False
 
 

@@ -27,7 +27,7 @@ _BRACKETS = re.compile(r"/\*|\*/")
 
 
 class WrongStatement(ValueError):
-    """A statement is not what its first words announce, or asks for what can not be done; the text says what to write instead."""
+    """A statement does not follow the form of its first words, or can not be done; the text has the remedy."""
 
 
 class Token(NamedTuple):
@@ -40,7 +40,7 @@ class Token(NamedTuple):
 
     @property
     def word(self) -> str:
-        """The text in upper case; nothing for what stands in quotes."""
+        """The text in upper case; "" for a quoted text."""
         return self.text.upper() if self.kind in ("word", "mark") else ""
 
     @property
@@ -53,7 +53,7 @@ END = Token("end", "", -1, -1)
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the pieces of a text. A comment may hold comments; what begins and does not end is a mark."""
+    """Return the pieces of a text. A comment may hold comments; one that does not end is a mark."""
     out, place = [], 0
     while place < len(text):
         if text.startswith("/*", place):
@@ -78,7 +78,7 @@ def _behind(text: str, place: int) -> int:
 
 
 def statements(text: str) -> list[str]:
-    """Return the statements of a text, which semicolons divide; what holds comments alone is none."""
+    """Return the statements of a text, which semicolons separate; a part with comments alone is not one."""
     out, start = [], 0
     found = tokens(text)
     for number, token in enumerate([*found, Token("end", "", len(text), len(text))]):
@@ -92,7 +92,7 @@ def statements(text: str) -> list[str]:
 
 
 def is_complete(text: str) -> bool:
-    """Return whether the last statement of a text has its semicolon, as a shell asks before it runs what was typed."""
+    """Return whether the last statement of a text has its semicolon, as a shell asks before it runs typed text."""
     found = tokens(text)
     return not found or found[-1].text == ";"
 
@@ -198,7 +198,7 @@ class Reader:
         return out
 
     def inner(self) -> str:
-        """Take what stands in brackets, and return it without them. WrongStatement."""
+        """Take a text in brackets, and return it without them. WrongStatement."""
         start = self.next().end
         self.expect("(")
         depth = 1

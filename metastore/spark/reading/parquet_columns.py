@@ -1,7 +1,7 @@
-"""Read Parquet files whose columns have other types than their table's now, as Hive does: by the files' types, then made the table's.
+"""Read Parquet files whose columns have other types than their table's now, as Hive does: by the files' types, then cast to the table's.
 
-Spark's own reader refuses most of them. Columns go by name. One file of each directory below a base or delta tells for all. This module
-reads ends of files alone. Source: Hive's ETypeConverter.
+Spark's own reader refuses most of them. Columns are matched by name. One file of each directory below a base or delta stands for all. This
+module reads ends of files alone. Source: Hive's ETypeConverter.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _typed(table: AcidTableInfo, schema: StructType, files: Located, zone: str) 
 
 
 def _read_as(wanted: DataType, there: DataType) -> Any:
-    """Return a table's type with those of a file in the place of simple types that differ."""
+    """Return a table's type, in which a file's types replace simple types that differ."""
     if isinstance(wanted, StructType) and isinstance(there, StructType):
         given = {field.name.lower(): field.dataType for field in there}
         return StructType(

@@ -1,10 +1,10 @@
-"""Tell how ORC files themselves call and type their columns: Hive takes a table's columns by position, Spark by name. This module reads
+"""Read the columns' names and types in ORC files themselves: Hive takes a table's columns by position, Spark by name. This module reads
 ends of files alone.
 
-All files of events in one base or delta directory are written by one statement, so that one of them tells it for all.
+All files of events in one base or delta directory are written by one statement, so that one of them stands for all.
 
-ORC's reader turns the values of a column whose type was changed into those of the table, as Hive shows them. But it judges filters by
-statistics of the old type: it fails for a text beside numbers, and may pass over rows whose new value is another number. Such columns are
+ORC's reader turns the values of a column whose type was changed into the table's type, as Hive shows them. But it judges filters by
+statistics of the old type: it fails for a text beside numbers, and may skip rows whose new value is another number. Such columns are
 kept from it (`kept_from_filters`).
 """
 
@@ -49,11 +49,11 @@ class Alike(NamedTuple):
 
 
 class CaseMatters(ValueError):
-    """Spark is set to tell names apart by their case, and would not find columns of files. The text says what to do."""
+    """Spark is set to distinguish names by their case, and would not find columns of files. The text has the remedy."""
 
 
 def is_case_sensitive(spark: SparkSession) -> bool:
-    """Return whether Spark tells names apart by their case."""
+    """Return whether Spark distinguishes names by their case."""
     return str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
 
 
@@ -128,14 +128,14 @@ def kept_from_filters(value: Column, old: str, new: str) -> Column:
     if "<" not in new:
         return F.greatest(value, value)
     if not new.strip().lower().startswith("struct"):
-        return value  # of which there are no filters
+        return value  # they have no filters
     there = dict(parts(old.lower()))
     fields = [kept_from_filters(value[name], there.get(name.lower(), kind), kind).alias(name) for name, kind in parts(new)]
     return F.when(value.isNotNull(), F.struct(*fields))
 
 
 def _sample(folder: Folder, path: str, *, events: bool) -> str:
-    """Return what a file shares its columns' names with: its directory; nothing where it has rows alone, which may have been loaded."""
+    """Return the directory whose files share their columns' names; the path of a file of rows alone, which may have been loaded."""
     if not events:
         return path
     directory = path.rpartition("/")[0]
@@ -143,14 +143,14 @@ def _sample(folder: Folder, path: str, *, events: bool) -> str:
 
 
 def columns_of(spark: SparkSession, path: str, *, events: bool, length: int | None = None) -> list[tuple[str, str]]:
-    """Return (name, type) of a file's columns, in an event file of those within `row`; `length` is that of a growing file. FileError."""
+    """Return (name, type) of a file's columns, in an event file of those within `row`; `length` is for a growing file. FileError."""
     with _opened(spark, path, length) as reader:
         found = parts(str(reader.getSchema().toString()))
     return parts(found[-1][1]) if events else found
 
 
 def not_of_spark(spark: SparkSession, files: Iterable[str]) -> list[str]:
-    """Return those of event files that Spark has not written, by what it notes in one file of each directory. FileError."""
+    """Return the event files that Spark has not written, by its note in one file of each directory. FileError."""
     listed = list(files)
 
     def is_of_spark(item: tuple[str, str]) -> tuple[str, bool]:

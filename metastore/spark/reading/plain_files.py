@@ -1,8 +1,8 @@
 """How Spark reads and writes the files of insert-only tables, so that Hive and Spark see the same values. This module moves no file.
 
-Text is read and written field by field, as Hive's LazySimpleSerDe does; what that can not tell apart is refused. Times in text and JSON are
-wall-clock times of the JVM's zone, as in ORC. Parquet has the days of the calendar that is Julian before 1582-10-15, as Hive takes them to
-be. Source: Hive's LazySimpleSerDe, LazyUtils, LazyTimestamp, DataWritableReadSupport; Spark's LEGACY modes.
+Text is read and written field by field, as Hive's LazySimpleSerDe does; values that it can not distinguish are refused. Times in text and
+JSON are wall-clock times of the JVM's zone, as in ORC. Parquet has the days of the calendar that is Julian before 1582-10-15, as Hive takes
+them to be. Source: Hive's LazySimpleSerDe, LazyUtils, LazyTimestamp, DataWritableReadSupport; Spark's LEGACY modes.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from metastore.spark.session.catalog import AcidTableInfo
 LINE = "__metastore_line"
 """The column of a line of text."""
 LINES = ("text", "json", "csv")
-"""Formats of which a line is a row."""
+"""Formats in which a line is a row."""
 _TIME = "yyyy-MM-dd HH:mm:ss.SSSSSS"
 _PARQUET = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
     "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
-    "spark.sql.parquet.outputTimestampType": "INT96",  # of which Hive makes times of its zone, and which has all digits
+    "spark.sql.parquet.outputTimestampType": "INT96",  # from which Hive makes times of its zone, and which has all digits
 }
 """Settings with which Spark writes Parquet as Hive does."""
 _guard = threading.Lock()
@@ -59,7 +59,7 @@ def format_to_read(table: AcidTableInfo, zone: str) -> tuple[str, dict[str, str]
 
 
 def skipped(table: AcidTableInfo) -> tuple[int, int] | None:
-    """Return how many lines at the begin and at the end of each file are no rows; None where all are. DoesNotFit."""
+    """Return how many lines at the beginning and at the end of each file are not rows; None where all are. DoesNotFit."""
     given = [table.parameters.get(f"skip.{part}.line.count") or "0" for part in ("header", "footer")]
     if table.format[0] not in LINES or given == ["0", "0"]:
         return None
@@ -70,7 +70,7 @@ def skipped(table: AcidTableInfo) -> tuple[int, int] | None:
 
 
 def lines_read(table: AcidTableInfo, found: DataFrame) -> DataFrame:
-    """Return what `format_to_read` reads with a row for each line of text that is one. DoesNotFit."""
+    """Return the frame of `format_to_read` with a row for each line of text that is one. DoesNotFit."""
     lines = skipped(table)
     if lines is None:
         return found
@@ -81,7 +81,7 @@ def lines_read(table: AcidTableInfo, found: DataFrame) -> DataFrame:
 
 
 def columns_read(table: AcidTableInfo, zone: str) -> list[Column]:
-    """Return the table's columns out of what `format_to_read` reads."""
+    """Return the table's columns from the frame of `format_to_read`."""
     kinds = [column.type for column in table.table.sd.cols]
     if table.format[0] != "text":
         there = [F.col(f"`{name}`") for name in table.columns.names]
@@ -145,7 +145,7 @@ class _Form:
         self.null = given.get("serialization.null.format", "\\N")
         takes_rest = given.get("serialization.last.column.takes.rest", "").lower() == "true"
         self.most = len(table.columns) if takes_rest else -1
-        """Fields of a line, the last of which has what is left; -1: each is a column's."""
+        """Fields of a line, the last of which has the rest; -1: each is a column's."""
         self.has_short_booleans = given.get("hive.lazysimple.extended_boolean_literal", "").lower() == "true"
         if takes_rest and self.escape:
             raise DoesNotFit(f"{table.full_name}: serialization.last.column.takes.rest with escape.delim is not read here; use Hive")
@@ -162,7 +162,7 @@ class _Form:
         return F.regexp_extract_all(F.concat(line, F.lit(self.separator)), F.lit(pattern), F.lit(1))
 
     def unescaped(self, text: Column) -> Column:
-        """Return a field as it is meant."""
+        """Return the value of a field, without escapes."""
         if not self.escape:
             return text
         escape = _pattern(self.escape)
@@ -171,7 +171,7 @@ class _Form:
         return F.regexp_replace(text, rf"{escape}([\s\S])", "$1")
 
     def escaped(self, text: Column) -> Column:
-        """Return a field as it is to stand in a line."""
+        """Return a field in its form within a line."""
         if not self.escape:
             return text
         letters = f"[{_pattern(self.escape)}{_pattern(self.separator)}]"
@@ -192,7 +192,7 @@ def _pattern(letter: str) -> str:
 
 
 def _check(table: AcidTableInfo) -> None:
-    """Raise DoesNotFit for what lines are not read and written with here."""
+    """Raise DoesNotFit for separators that are not supported here."""
     source = table.format[0]
     if source == "csv" or (source == "json" and skipped(table) is not None):
         library = table.table.sd.serdeInfo.serializationLib
@@ -205,7 +205,7 @@ def _check(table: AcidTableInfo) -> None:
 
 
 def wall_clock(value: Column, zone: str) -> Column:
-    """Return what the clocks of a zone show at a time, as text with six digits of the second."""
+    """Return the wall-clock time of a zone at a time, as text with six digits of the second."""
     return F.when(value.isNotNull(), F.to_csv(F.struct(value.alias("v")), {"timestampFormat": _TIME, "timeZone": zone}))
 
 

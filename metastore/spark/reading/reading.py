@@ -1,7 +1,7 @@
-"""Rows of a transactional table at a snapshot as a DataFrame: base and valid deltas without what delete events name.
+"""Rows of a transactional table at a snapshot as a DataFrame: base and valid deltas without the rows that delete events name.
 
 All of it is DataFrame work over Spark's own ORC source. Files that it can not read - those from before the
-table was transactional, whose rows are numbered by their place, and those still being appended to - are read by `mapInArrow`.
+table was transactional, whose rows are numbered by their position, and growing ones - are read by `mapInArrow`.
 
 ORC's schema evolution knows a transactional file by its six column names; a scan from which Spark prunes one of them fails. Every scan
 therefore has a filter that needs all six, which costs far less than reading without pruning inside `row`.
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=tuple[Any, ...])
 FOLDER = "__metastore_folder"
-"""The column that holds the name `k=v/..` of the partition in which a row lies; "" in a table without partitions."""
+"""The column that holds the name `k=v/..` of a row's partition; "" in a table without partitions."""
 _PLAIN = re.compile(r"[\w=/.,-]*", re.ASCII)
 PLACE = "cast(rowId & 63 as int)"
 """SQL of the bit that stands for a row among the 64 of its word."""
@@ -185,7 +185,7 @@ def inserted_events(spark: SparkSession, table: AcidTableInfo, selected: Sequenc
 
 
 def _as_table(row: Column, table: AcidTableInfo, form: Form) -> list[Column]:
-    """Return a table's columns out of a struct whose fields have the names of files, by position; those that files lack are null."""
+    """Return a table's columns out of a struct whose fields have the names of files, by position; columns that files lack are null."""
     places = enumerate(zip(form.names, table.columns, strict=False))
     found = [F.lit(None) if place in form.null_keys else row[name] for place, (name, _) in places]
     for place, old in form.changed:
@@ -195,7 +195,7 @@ def _as_table(row: Column, table: AcidTableInfo, form: Form) -> list[Column]:
 
 
 def _shielded(table: AcidTableInfo, values: Sequence[Column], null_keys: Collection[int]) -> list[Column]:
-    """Return a table's columns of which those that have maps with null keys fail the job that computes them."""
+    """Return a table's columns; those that have maps with null keys fail the job that computes them."""
     said = "has maps with null keys, which Spark can not hold; read and set other columns, or let Hive do it"
     return [
         (F.raise_error(F.lit(f"{table.full_name}: column {column.name} {said}")) if place in null_keys else value)
@@ -221,7 +221,7 @@ def _kinds(table: AcidTableInfo) -> list[str]:
 
 
 def _valid(events: DataFrame, write_ids: SeenWriteIds, *, mixed: bool) -> DataFrame:
-    """Keep what the snapshot sees, where a file may hold more."""
+    """Keep the rows that the snapshot sees, where a file may hold more."""
     kept = complete(events)
     if not mixed:
         return kept
@@ -253,8 +253,7 @@ def _scan(
     """Read files with Spark's own source; add `__metastore_folder`.
 
     Spark's own discovery of partitions would put columns into the reader's schema, and ORC no longer see that the files are transactional.
-    The partition is taken from the files' paths instead, by which Spark prunes files too. Folders that lie elsewhere have scans of
-    their own.
+    The partition is taken from the files' paths instead, by which Spark prunes files too. Folders elsewhere have scans of their own.
     """
     reader = spark.read.format(source).options(**(options or {})).schema(schema)
     usual: list[str] = []
@@ -276,12 +275,12 @@ def _scan(
 
 
 def _is_flat(folder: Folder, paths: Sequence[str]) -> bool:
-    """Return whether all files lie in directories right below the folder, as in bases and deltas: paths are then read from their end."""
+    """Return whether all files are in directories directly below the folder, as in bases and deltas: paths are then read from their end."""
     return all(path.rpartition(f"/{folder.name}/")[2].count("/") == 1 for path in paths)
 
 
 def _folder_of(path: Column, keys: int, *, escaped: bool) -> Column:
-    """Return the name of the partition in whose base or delta a file lies; paths are encoded as URIs."""
+    """Return the name of the partition whose base or delta contains a file; paths are encoded as URIs."""
     name = F.substring_index(F.substring_index(path, "/", -(keys + 2)), "/", keys)
     return (F.url_decode(F.replace(name, F.lit("+"), F.lit("%2B"))) if escaped else name).alias(FOLDER)
 
@@ -299,7 +298,7 @@ def key_texts(table: AcidTableInfo) -> list[str]:
 def partition_columns(table: AcidTableInfo, zone: str) -> list[Column]:
     """Return the partition columns of rows whose folder is known; null for a text that is not a value of the type, as in Hive.
 
-    Timestamps are wall-clock times of `zone`, as those of data columns are, whatever zone the session has.
+    Timestamps are wall-clock times of `zone`, as in data columns, not of the session's zone.
     """
     keys = zip(key_texts(table), table.partition_columns, table.table.partitionKeys or [], strict=True)
     return [F.expr(_value(text, column.dataType, key.type, zone)).alias(column.name) for text, column, key in keys]
@@ -316,7 +315,7 @@ def _value(text: str, wanted: DataType, kind: str, zone: str) -> str:
 
 
 def _in_folder(rows: DataFrame, folder: Folder) -> DataFrame:
-    """Add what `_scan` adds, for the rows of one folder."""
+    """Add the same columns as `_scan`, for the rows of one folder."""
     return rows.select("*", F.lit(folder.name).alias(FOLDER))
 
 
@@ -328,7 +327,7 @@ def _plain_rows(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Se
 
 
 def plain_scans(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]]) -> Iterator[DataFrame]:
-    """Yield the rows of files without events: the columns of ORC go by position, those of other formats by name, as with Hive."""
+    """Yield the rows of files without events: columns of ORC are matched by position, of other formats by name, as in Hive."""
     zone = time_zone(spark)
     source, options, columns = format_to_read(table, zone)
     if source == "parquet":
@@ -380,7 +379,7 @@ def _in_arrow(
 
 def time_zone(spark: SparkSession) -> str:
     """Return the zone of the wall-clock times that Spark's ORC writer and reader use: the JVM's."""
-    jvm: Any = spark._jvm  # noqa: SLF001  # PySpark tells it nowhere else
+    jvm: Any = spark._jvm  # noqa: SLF001 # PySpark has no public name for it
     return str(jvm.java.util.TimeZone.getDefault().getID())
 
 

@@ -1,6 +1,6 @@
 """Give values the types of the columns that they are written into, in any session as Spark's ANSI store assignment does, and chars as Hive.
 
-    assigned(value, there, "varchar(3)", "db.t: column v")      of a value whose type in Spark is `there`
+    assigned(value, there, "varchar(3)", "db.t: column v")  of a value whose type in Spark is `there`
 
 A value that its column can not hold fails the job that computes it; `told` turns that into DoesNotFit. Beyond Spark's rules a text is taken
 for a number, a date or the like that it reads as, and a number that a float would make infinite does not fit.
@@ -46,12 +46,12 @@ _TIMES = (DateType, TimestampType, TimestampNTZType)
 
 
 class DoesNotFit(ValueError):
-    """A value can not be what its column holds, by its type or as it is; nothing was written."""
+    """A value does not fit its column, by its type or its content; nothing was written."""
 
 
 @contextmanager
 def naming_the_column() -> Iterator[None]:
-    """Raise DoesNotFit for what Spark raises of a value that does not fit, ConstraintViolated for a row that breaks a constraint."""
+    """Raise DoesNotFit for Spark's error on a value that does not fit, ConstraintViolated for a row that breaks a constraint."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -139,12 +139,12 @@ def _simple(value: Column, there: DataType, wanted: DataType, kind: str, what: s
 
 
 def refusal(value: Column, what: str) -> Column:
-    """Return what fails the job, by a message that `told` understands, when it is computed for a value."""
+    """Return a column that fails the job, by a message that `told` understands, when it is computed for a value."""
     return _raised(MARK, F.concat(F.lit(f"{what} and can not hold '"), value.cast("string"), F.lit("'")))
 
 
 def violation(text: Column) -> Column:
-    """Return what fails the job with ConstraintViolated when it is computed."""
+    """Return a column that fails the job with ConstraintViolated when it is computed."""
     return _raised(VIOLATED, text)
 
 
@@ -153,7 +153,7 @@ def _raised(mark: str, text: Column) -> Column:
 
 
 def tried(value: Column, wanted: DataType) -> Column:
-    """Return a value as another type, null where it can not be: by ANSI's rules, whatever the session's are."""
+    """Return a value as another type, null where it can not be: by ANSI's rules, not by the session's."""
     if hasattr(Column, "try_cast"):  # the class, since in PySpark 3.5 a column has any attribute: a field of it
         return value.try_cast(wanted)
     context: Any = SparkContext._active_spark_context  # noqa: SLF001  # PySpark 3.5 has no method for it, and where a column is there is one

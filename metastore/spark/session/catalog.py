@@ -95,7 +95,7 @@ def table_name(spark: SparkSession, name: str) -> tuple[str, str]:
 
 
 def ddl_type(text: str) -> str:
-    """Return one of Hive's types as Spark writes it, whatever a timestamp is in the session; char and varchar are strings."""
+    """Return one of Hive's types as Spark writes it, for any kind of timestamp in the session; char and varchar are strings."""
     return _TIME.sub("timestamp_ltz", _CHARACTERS.sub("string", text))
 
 
@@ -139,7 +139,7 @@ class AcidTableInfo(TableInfo):
             raise WrongColumns(f"{self.full_name}: the column {error} by the rows") from error
 
     def folders(self, client: Client, partition_filter: str | None = None) -> list[Folder]:
-        """Return where the table's rows lie; `partition_filter` as in get_partitions_by_filter keeps some partitions. MetaException."""
+        """Return the folders of the rows; `partition_filter`, as in get_partitions_by_filter, selects partitions. MetaException."""
         if not self.table.partitionKeys:
             return [Folder(self.location)]
         if partition_filter:
@@ -150,7 +150,7 @@ class AcidTableInfo(TableInfo):
         return [self.folder(partition) for partition in partitions]
 
     def partition_name(self, name: str) -> str:
-        """Return Hive's name of the partition that a name `k=v/..` means. WrongColumns for what is no name of one."""
+        """Return Hive's name of the partition that a name `k=v/..` means. WrongColumns for any other text."""
         keys = [(key.name, key.type) for key in self.table.partitionKeys or []]
         try:
             return hive_name(keys, values_for_keys([key for key, _ in keys], canonical_name(name)))

@@ -26,7 +26,7 @@ class HadoopFiles:
         return java.getFileSystem(self._configuration), java
 
     def list(self, path: str) -> list[Status]:
-        """Return what lies in a directory; nothing when it is not there. FileError."""
+        """Return the entries of a directory; none when it is missing. FileError."""
         system, java = self._at(path)
         try:
             # One text for all: each attribute of each file would be a call into the JVM of its own.
@@ -38,7 +38,7 @@ class HadoopFiles:
         return [Status(found, is_directory == "true", int(length or 0)) for found, is_directory, length in _STATUS.findall(text)]
 
     def read(self, path: str, start: int = 0) -> bytes:
-        """Return the content of a small file, or what follows its first `start` bytes. FileError."""
+        """Return the content of a small file, or the rest after its first `start` bytes. FileError."""
         system, java = self._at(path)
         try:
             with_stream = system.open(java)

@@ -14,7 +14,7 @@ INTERVAL_SECONDS = 60.0
 
 
 class Heartbeats:
-    """A context in which a transaction gets heartbeats. Whether the transaction has ended, only `check` tells."""
+    """A context in which a transaction gets heartbeats. Only `check` shows whether the transaction has ended."""
 
     def __init__(self, uri: str, transaction: int) -> None:
         self._uri = uri

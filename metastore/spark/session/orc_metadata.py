@@ -1,7 +1,7 @@
-"""Give the ORC files that Spark has written what Hive's own writer notes in them, see `acid/rewriting/event_file.py`.
+"""Add the notes of Hive's own writer to ORC files that Spark has written, see `acid/rewriting/event_file.py`.
 
-The metadata is appended to a finished file, of which only the end and one row of each stripe are read; where a file system can not append,
-as S3, the file stays as it is.
+The metadata is appended to a finished file; only its end and one row of each stripe are read. Where a file system can not append, as S3,
+the file is not changed.
 """
 
 from __future__ import annotations

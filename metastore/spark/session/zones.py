@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def local_zone() -> str:
-    """Return the zone of this machine's clock, by which Java goes too unless it is told another one."""
+    """Return the zone of this machine's clock, which Java uses too unless it is set to another one."""
     if zone := os.environ.get("TZ", "").lstrip(":"):
         return zone
     place = str(Path("/etc/localtime").resolve())

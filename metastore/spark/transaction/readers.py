@@ -1,13 +1,13 @@
 """Keep the files of a DataFrame from the cleaner by a transaction, for as long as somebody may read them. This module reads no row.
 
-A reader ends when the first of these is so:
+A reader ends at the first of these events:
 
     its owner closes it                  `AcidTable.close`, or the end of the program
     nothing can compute its rows         the JVM has collected the DataFrame and all that were made from it
     it has been idle for `lease` seconds no job of Spark has run in this program meanwhile
     the same program overwrites or drops what it reads, and no job runs
 
-One thread looks after all readers of a program.
+One thread checks all readers of a program.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Reader:
     def __init__(self, spark: SparkSession, uri: str | None, names: Sequence[tuple[str, str]], lease: float) -> None:
         """`names` are the tables as (database, name)."""
         self._spark = spark
-        self._lease = float(lease)  # what is not a number fails here, and not in the thread that looks at all readers
+        self._lease = float(lease)  # a value that is not a number fails here, and not in the thread that checks all readers
         self._work = SparkTransaction(spark, uri, read_only=True)
         self._leaves: list[list[Any]] = []
         self.used = time.monotonic()
@@ -109,7 +109,7 @@ def _look_after(spark: SparkSession) -> None:
         try:
             busy = _is_busy(spark)
             ended = [reader for reader in _open() if not reader.is_needed(busy=busy)]
-        except (Py4JError, OSError, AttributeError):  # Spark has ended, and with it whoever could read
+        except (Py4JError, OSError, AttributeError):  # Spark has ended, and with it all that could read
             ended = _open()
         for reader in ended:
             reader.close()
@@ -129,8 +129,10 @@ def _open() -> list[Reader]:
 
 
 def _weak_leaves(spark: SparkSession, frame: DataFrame) -> list[Any]:
-    """Return weak references of the JVM to what only the frame, and plans that are made from it, hold; none where that is not known."""
-    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001  # PySpark tells plans nowhere else
+    """Return weak references of the JVM to objects that only the frame, and plans that are made from it, hold; none where these are not
+    known.
+    """
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 # PySpark has no public name for plans
     found = []
     for place in range(leaves.size()):
         leaf = leaves.apply(place)

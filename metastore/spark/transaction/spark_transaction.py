@@ -1,4 +1,4 @@
-"""A transaction and what of Spark it needs: locks, snapshots and statement numbers of tables. This module knows no operation on a table."""
+"""A transaction in a session of Spark: locks, snapshots and statement numbers of tables. This module has no operation on a table."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, L
 
 
 class CanNotChange(Exception):
-    """The operation does not fit the kind of table, or what its transaction has done before."""
+    """The operation does not fit the kind of table, or an earlier operation of its transaction."""
 
 
 class SparkTransaction:
-    """A transaction and what of Spark it needs. Operations of one transaction run one after the other."""
+    """A transaction in a session of Spark. Operations of one transaction run one after the other."""
 
     def __init__(self, spark: SparkSession, uri: str | None = None, *, read_only: bool = False, compaction: bool = False) -> None:
         self.spark = spark
@@ -39,12 +39,12 @@ class SparkTransaction:
         self.txn = Transaction.begin(self.uri, agent=agent, read_only=read_only, compaction=compaction)
 
     def load(self, database: str, table: str) -> AcidTableInfo:
-        """Read what the metastore says about a table. NoSuchObjectException, NotTransactional; TransactionLost."""
+        """Read the metastore's definition of a table. NoSuchObjectException, NotTransactional; TransactionLost."""
         self.txn.check()
         return self.txn.call(lambda client: AcidTableInfo.load(client, database, table))
 
     def read(self, database: str, table: str) -> AcidTableInfo:
-        """Read what the metastore says about a table of any kind. NoSuchObjectException."""
+        """Read the metastore's definition of a table of any kind. NoSuchObjectException."""
         return self.txn.call(lambda client: AcidTableInfo.read(client, database, table))
 
     def constraints(self, table: AcidTableInfo) -> Constraints:
@@ -74,7 +74,7 @@ class SparkTransaction:
     def lock_all(self, wanted: Iterable[tuple[AcidTableInfo, int, Sequence[int]]], *, patience: float | None = None) -> None:
         """Lock tables together, as `lock` does each: nobody holds some of them while waiting for others. LockTimeout, TableChanged.
 
-        What the transaction holds already is not asked for again: it would wait for those who wait for this transaction.
+        Held locks are not asked for again: they would wait for others that wait for this transaction.
         """
         listed = list(wanted)
         missing = [(table, kind, each) for table, kind, operations in listed for each in operations if not self._holds(table, kind, each)]
@@ -89,18 +89,18 @@ class SparkTransaction:
             check_unchanged(table.table, self.read(table.database, table.name).table)
 
     def _holds(self, table: AcidTableInfo, kind: int, operation: int) -> bool:
-        """Return whether a lock is held that is as strong, for the same operation; whoever holds any may read."""
+        """Return whether a lock is held that is as strong, for the same operation; any lock is enough to read."""
         return any(
             name == table.full_name and _STRENGTH.index(held) >= _STRENGTH.index(kind) and operation in (there, DataOperationType.SELECT)
             for name, held, there in self._held
         )
 
     def pin(self, tables: Sequence[AcidTableInfo]) -> None:
-        """Read these tables from now on as they are now, all at one moment. Of no tables: read each as it is when it is read."""
+        """Read these tables from now on in their present state, all at one moment. Without tables: read each in its state at that time."""
         self._pinned = self.txn.snapshots([(table.database, table.name) for table in tables]) if tables else {}
 
     def snapshot(self, table: AcidTableInfo) -> TableSnapshot:
-        """Return what is committed, with this transaction's own writes: now, or when the table was pinned."""
+        """Return the snapshot, with this transaction's own writes: of now, or of when the table was pinned."""
         key = (table.database, table.name)
         return self._pinned.get(key) or self.txn.snapshots([key])[key]
 
@@ -115,7 +115,7 @@ class SparkTransaction:
         return rows(self.spark, table, self.selected(table, snapshot, partition_filter), snapshot, row_id=row_id, folder=folder)
 
     def lock_to_read(self, tables: Sequence[AcidTableInfo]) -> None:
-        """Take shared locks, which hold back whoever would drop the tables. LockTimeout, TableChanged."""
+        """Take shared locks, which hold back a drop of the tables. LockTimeout, TableChanged."""
         self.lock_all((table, LockType.SHARED_READ, [DataOperationType.SELECT]) for table in tables)
 
     def close(self) -> None:
@@ -123,5 +123,5 @@ class SparkTransaction:
         if self.txn.is_open:
             try:
                 self.txn.commit()
-            except Exception as error:  # noqa: BLE001  # nothing was written: what the server thinks of it no longer matters
+            except Exception as error:  # noqa: BLE001 # nothing was written: an error of the server no longer matters
                 log.get("metastore.spark").warning("reader could not end its transaction", transaction=self.txn.id, reason=str(error))

@@ -19,7 +19,7 @@ PARAMETER = "_meta.stream."
 
 
 class NoQuery(Exception):
-    """The checkpoint does not tell the query's id."""
+    """The checkpoint does not hold the query's id."""
 
 
 class NoTableId(Exception):
@@ -27,7 +27,7 @@ class NoTableId(Exception):
 
 
 def parameter_of(read: Callable[[str], bytes], checkpoint: str) -> str:
-    """Return the name of the parameter for the query of a checkpoint, of which `read` returns a file. NoQuery."""
+    """Return the name of the parameter for the query of a checkpoint; `read` returns a file of it. NoQuery."""
     path = f"{checkpoint.rstrip('/')}/metadata"
     try:
         return PARAMETER + str(json.loads(read(path))["id"])
@@ -47,7 +47,7 @@ def add_parameter(txn: Transaction, database: str, table: str, parameter: str) -
 
 
 def is_new(txn: Transaction, database: str, table: str, parameter: str, number: int) -> bool:
-    """Hold back other runs of the query until the transaction ends; tell whether a batch is newer than what was committed."""
+    """Hold back other runs of the query until the transaction ends; return whether a batch is newer than the committed one."""
     txn.lock([component(database, f"{table}.{parameter}", LockType.EXCLUSIVE, DataOperationType.NO_TXN, transactional=False)])
     info = _load(txn, database, table)
     if number <= int(info.parameters[parameter]):
@@ -57,7 +57,7 @@ def is_new(txn: Transaction, database: str, table: str, parameter: str, number: 
 
 
 def note(info: AcidTableInfo, parameter: str, number: int) -> tuple[int, str, str]:
-    """Return what a commit writes into the table's parameters. NoTableId."""
+    """Return the changes of the table's parameters by a commit. NoTableId."""
     if info.table.id is None:
         raise NoTableId(
             f"{info.full_name}: the metastore tells no ids of tables, by which a commit notes its batch; it must be as of Hive 4"

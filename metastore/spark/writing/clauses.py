@@ -24,20 +24,20 @@ TARGET = "target"
 _NULL_IN_LIST = re.compile(r"\bin\b.*\bnull\b", re.IGNORECASE | re.DOTALL)
 _PUSHDOWN = "spark.sql.orc.filterPushdown"
 Path = tuple[str, ...]
-"""A column's name, in lower case, and those of fields within it."""
+"""A column's name, in lower case, and the names of fields within it."""
 Default = Callable[[str], Column]
-"""Returns what a column is that is not given."""
+"""A function that returns the value of a column that is not given."""
 
 
 def column(value: Expression) -> Column:
-    """Return an expression as a column. TypeError for what is none, such as None, of which Spark would make a join without condition."""
+    """Return an expression as a column. TypeError for others, such as None, from which Spark would make a join without condition."""
     if not isinstance(value, (str, Column)):
         raise TypeError(f"{value!r} is not an expression: give SQL text or a column")
     return F.expr(value) if isinstance(value, str) else value
 
 
 def field(alias: str, name: str) -> Column:
-    """Return the column of an aliased frame, whatever characters its name has."""
+    """Return the column of an aliased frame, with any characters in its name."""
     return F.col(f"`{alias}`.{_in_quotes(name)}")
 
 
@@ -51,15 +51,15 @@ def _in_quotes(name: str) -> str:
 
 
 def fitting(info: AcidTableInfo, name: str, rows: DataFrame) -> Callable[[Column], Column]:
-    """Return what makes a value that is computed of rows fit a column of the table. DoesNotFit."""
+    """Return the function that makes a value computed from rows fit a column of the table. DoesNotFit."""
     return lambda value: stored(info, name, value, type_of(rows, value))
 
 
 def set_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: str, default: Default) -> dict[str, Column]:
     """Return the new values of the columns that an update sets; `alias` is that of the frame which has the old ones.
 
-    The word DEFAULT stands for a column's default. A struct of which fields are set keeps its other fields. WrongColumns for what is no
-    column, or is set twice.
+    The word DEFAULT stands for a column's default. A struct whose fields are set keeps its other fields. WrongColumns for a missing column,
+    and for one that is set twice.
     """
     if not values:
         raise WrongColumns(f"{info.full_name}: the update sets no column")
@@ -68,21 +68,21 @@ def set_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: st
     out: dict[str, Column] = {}
     for path, given in paths.items():
         name, inner = path[0], path[1:]
-        # Within another expression Spark refuses what makes several rows of one, such as `explode`.
+        # Within another expression Spark refuses functions that make several rows of one, such as `explode`.
         value = default(name) if _is_default(info, given) and not inner else F.coalesce(column(given))
         out[name] = _with_field(out.get(name, field(alias, name)), info.schema[name].dataType, inner, value) if inner else value
     return out
 
 
 def wholly_set(info: AcidTableInfo, values: Mapping[str, Expression], alias: str) -> set[str]:
-    """Return the columns of which an update keeps nothing: those that it sets, and not some fields of them. WrongColumns."""
+    """Return the columns that an update replaces entirely: those that it sets, and not only some fields of them. WrongColumns."""
     return {path[0] for path in (_path(info, name, alias) for name in values) if len(path) == 1}
 
 
 def inserted_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: str, default: Default) -> dict[str, Column]:
-    """Return the values of all columns for an insert; those that are not given have their defaults.
+    """Return the values of all columns for an insert; missing ones have their defaults.
 
-    WrongColumns for what is not a column, is given twice, or lacks a partition.
+    WrongColumns for a missing column, one that is given twice, and a missing partition column.
     """
     paths = {_path(info, name, alias): value for name, value in values.items()}
     _check_apart(info, list(values), list(paths))
@@ -95,7 +95,7 @@ def inserted_columns(info: AcidTableInfo, values: Mapping[str, Expression], alia
 
 
 def all_columns(info: AcidTableInfo, source: DataFrame, alias: str, mentioned: Iterable[Expression], *, insert: bool) -> dict[str, Column]:
-    """Return the source's values for all columns of the table; those of a partition that the source of an update lacks are left out.
+    """Return the source's values for all columns of the table; partition columns that the source of an update lacks are left out.
 
     WrongColumns for any other column of the table that the source lacks, and for one of the source that is neither in the table nor in one
     of the expressions `mentioned`: one of the two is misspelled.

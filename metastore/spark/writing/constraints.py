@@ -1,7 +1,7 @@
 """Let Spark keep a table's constraints: rows that violate one fail the job that writes them, absent columns take their defaults.
 
-Checks are computed as Hive does: without ANSI's errors, so that what can not be cast is null and a check that is null holds, and with the
-clocks of the JVM's zone, which those of data columns are. This module writes nothing.
+Checks are computed as Hive does: without ANSI's errors, so that a failed cast is null and a check that is null passes, and in the JVM's
+zone, as data columns are. This module writes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _AS_HIVE = {"spark.sql.ansi.enabled": "false", "spark.sql.caseSensitive": "false
 
 
 def default(spark: SparkSession, table: AcidTableInfo, constraints: Constraints, name: str) -> Column:
-    """Return what a column is that is not given, under its name: its default, or null. CanNotKeepConstraint."""
+    """Return the value of a column that is not given, under its name: its default, or null. CanNotKeepConstraint."""
     kind = table.kinds[name.lower()]
     found = constraints.defaults.get(name.lower())
     if found is None:
@@ -39,7 +39,7 @@ def default(spark: SparkSession, table: AcidTableInfo, constraints: Constraints,
 
 
 def kept(table: AcidTableInfo, constraints: Constraints, rows: DataFrame) -> DataFrame:
-    """Return rows of the table's columns, of which one that violates a constraint fails the job. CanNotKeepConstraint."""
+    """Return rows of the table's columns; one that violates a constraint fails the job. CanNotKeepConstraint."""
     if not constraints.not_null and not constraints.checks:
         return rows
     spark = rows.sparkSession
@@ -70,7 +70,7 @@ def _not_computed(table: AcidTableInfo, what: str, declared: Declared, error: Ex
 
 
 def spelled_for_spark(spark: SparkSession, text: str) -> str:
-    """Return an expression of Hive as Spark, whatever its settings, takes it for the same."""
+    """Return an expression of Hive in a form that has the same meaning in Spark under any settings."""
     zone = time_zone(spark)
 
     def moment(value: str) -> str:

@@ -1,7 +1,7 @@
-"""Refuse to write anew what would not stay what it is: times of more than microseconds, columns of which values would be lost.
+"""Refuse to rewrite values that would change: times finer than microseconds, columns whose values would be lost.
 
-Spark's times hold microseconds, Hive's nanoseconds. ORC's reader shows a time as text in full, by which they are found. This module writes
-nothing.
+Spark's times hold microseconds, Hive's nanoseconds. ORC's reader shows a time as text in full, by which such times are found. This module
+writes nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FINER = r"\.\d{6}0*[1-9]"
 
 
 class CanNotKeep(Exception):
-    """Values that nobody asked to change would not stay what they are. The text says which, and what to do."""
+    """Values that nobody asked to change would change. The text has the values, and the remedy."""
 
 
 def check_columns(spark: SparkSession, table: AcidTableInfo, selected: Selected) -> None:
@@ -62,7 +62,7 @@ def check_bucket(spark: SparkSession, table: AcidTableInfo, selected: Selected, 
 
 
 def check_plain(spark: SparkSession, table: AcidTableInfo, selected: Selected) -> None:
-    """Raise CanNotKeep where files of an insert-only table have what Spark would lose: columns, nanoseconds. FileError."""
+    """Raise CanNotKeep where files of an insert-only table have parts that Spark would lose: columns, nanoseconds. FileError."""
     source = table.format[0]
     paths = [*selected.originals, *selected.inserts]
     if source == "orc":
@@ -124,7 +124,7 @@ def check_kept(work: SparkTransaction, table: AcidTableInfo, changed: DataFrame,
     if finer is None:
         return
     snapshot = work.snapshot(table)
-    # What Spark has written has microseconds at most.
+    # Files of Spark have microseconds at most.
     selected = [replace(each, inserts=not_of_spark(work.spark, each.inserts)) for each in work.selected(table, snapshot)]
     if not any(each.inserts or each.growing or each.originals for each in selected):
         return

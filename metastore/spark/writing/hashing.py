@@ -33,7 +33,7 @@ _DECIMAL = re.compile(r"decimal(?:\((\d+)(?:,(\d+))?\))?")
 
 
 class _Hashed(NamedTuple):
-    """A bucket column: its type in Hive, and whether a column that tells of nulls follows it, since pandas has no null numbers."""
+    """A bucket column: its type in Hive, and whether a column that marks nulls follows it, since pandas has no null numbers."""
 
     kind: str
     flagged: bool
@@ -42,7 +42,7 @@ class _Hashed(NamedTuple):
 def bucket_of(table: AcidTableInfo, rows: DataFrame) -> Column:
     """Return the bucket, 0 to `table.buckets` - 1, of rows that have the table's columns and types. CanNotHash for a nested bucket column.
 
-    Timestamps are those of the JVM's zone, as in the files; Hive, whose hash of version 1 depends on its zone, is taken to run in the same.
+    Timestamps are in the JVM's zone, as in the files; Hive, whose hash of version 1 depends on its zone, is assumed to run in the same.
     """
     kinds = {column.name.lower(): column.type for column in table.table.sd.cols}
     plan = []

@@ -19,7 +19,7 @@ def insert(
 ) -> None:
     """Write rows, whose columns are matched by name; missing ones have their defaults.
 
-    An overwrite replaces all rows of the table, or of the partitions that the rows lie in and of those that `partitions` names, `k=v/..`.
+    An overwrite replaces all rows of the table, or of the partitions of the new rows and of those that `partitions` names, `k=v/..`.
     WrongColumns, DoesNotFit, ConstraintViolated, CanNotKeepConstraint, CanNotChange.
     """
     number = work.next_statement(info)

@@ -38,7 +38,7 @@ from metastore.spark.writing.faithful import check_kept
 from metastore.spark.writing.statements import Statement
 
 SOURCE = "source"
-"""The name by which expressions may call the new rows, whatever alias they have."""
+"""The name by which expressions may call the new rows, beside their alias."""
 ALL = "*"
 """The sign for all columns in a clause."""
 SOURCE_ROW, ACTION = "__metastore_source_row", "__metastore_action"
@@ -49,7 +49,7 @@ Run = Callable[[Callable[[SparkTransaction, AcidTableInfo], Counts]], Counts]
 
 
 class SeveralMatches(Exception):
-    """A row of the table is matched by several rows of the source: which of them should win is not said."""
+    """A row of the table is matched by several rows of the source: which of them should win is undefined."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class MergeBuilder:
         return self
 
     def whenNotMatchedInsertAll(self, condition: Expression | None = None) -> MergeBuilder:  # noqa: N802
-        """Insert each row of the source that matches none as it is."""
+        """Insert each row of the source that matches none unchanged."""
         self._missing.append(Clause(condition, {ALL: ALL}))
         return self
 
@@ -160,12 +160,12 @@ class MergeBuilder:
             new.unpersist()
 
     def _operations(self) -> list[int]:
-        """Return what the clauses do; a merge without any does nothing, and asks as an update does."""
+        """Return the clauses; a merge without any does nothing, and requires the same as an update."""
         changes = {DataOperationType.DELETE if clause.values is None else DataOperationType.UPDATE for clause in self._changes}
         return sorted(changes | ({DataOperationType.INSERT} if self._missing else set())) or [DataOperationType.UPDATE]
 
     def _planned(self, target: _Target, new: DataFrame) -> _Plan:
-        """Return what is to be done.
+        """Return the plan of the merge.
 
         The source is called by the alias that it has - a view has its name - or `source`, whichever the expressions use.
         """
@@ -207,7 +207,7 @@ class MergeBuilder:
     def _decided(
         self, info: AcidTableInfo, rows: DataFrame, source_row: Column, clauses: Sequence[Clause], sets: Sequence[dict[str, Column]]
     ) -> DataFrame:
-        """Return one row for each of the rows, such as matches: what is to be done, the row's id and partition, and its new values."""
+        """Return one row for each of the rows, such as matches: the action, the row's id and partition, and its new values."""
         action = first_that_holds([clause.condition for clause in clauses])
         row_id = row_id_name(info)
         values = [
@@ -282,7 +282,7 @@ def _check_single(info: AcidTableInfo, matched: DataFrame) -> None:
 
 def _alias_of(source: DataFrame) -> str | None:
     """Return the one alias by which the source's columns are called, below a filter or a projection too; None without, or with several."""
-    plan = source._jdf.queryExecution().analyzed()  # noqa: SLF001  # PySpark tells an alias nowhere else
+    plan = source._jdf.queryExecution().analyzed()  # noqa: SLF001 # PySpark has no public name for an alias
     if plan.getClass().getSimpleName() == "SubqueryAlias":
         return str(plan.alias())
     columns = plan.output()

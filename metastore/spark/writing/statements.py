@@ -5,8 +5,8 @@
         statement.delete(gone, DataOperationType.UPDATE)
         statement.place()
 
-All files are computed aside before the first gets its place. What was placed is taken back when a later file can not be; where even that
-fails, the transaction can no longer be committed. Write ids, locks and new partitions stay: they show no row to anyone.
+All files are computed aside before the first gets its place. Placed files are taken back when a later one can not be placed; where even
+that fails, the transaction can no longer be committed. Write ids, locks and new partitions stay: they show no row to anyone.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from metastore.spark.writing.constraints import kept
 
 
 class NotTakenBack(Exception):
-    """Files of a statement that failed lie in the table, and could not be removed."""
+    """Files of a failed statement are in the table, and could not be removed."""
 
 
 class Statement:
-    """The files of one statement: a context, whose end removes what lies aside."""
+    """The files of one statement: a context, whose end removes staged files."""
 
     def __init__(self, work: SparkTransaction, table: AcidTableInfo, number: int) -> None:
         self._work = work
@@ -55,9 +55,9 @@ class Statement:
         return self._work.constraints(self._table)
 
     def insert(self, rows: DataFrame, *, overwrite: bool = False, partitions: Sequence[str] = ()) -> None:
-        """Compute rows (`writing.fitted`) and write them aside. ConstraintViolated, FileError and what Spark raises.
+        """Compute rows (`writing.fitted`) and write them aside. ConstraintViolated, FileError and Spark's errors.
 
-        An overwrite empties `partitions`, by Hive's names, where no row lies in them.
+        An overwrite empties `partitions`, by Hive's names, if they get no row.
         """
         staged = writing.insert(
             self._work,

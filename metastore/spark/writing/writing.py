@@ -57,7 +57,7 @@ _OF_SPARK = ("_SUCCESS", "_temporary", "_metadata", "_common_metadata")
 
 
 def fitted(table: AcidTableInfo, new: DataFrame, constraints: Constraints) -> DataFrame:
-    """Return rows with the table's columns in its order and types; those that are not given have their defaults.
+    """Return rows with the table's columns in its order and types; missing ones have their defaults.
 
     WrongColumns, DoesNotFit, CanNotKeepConstraint.
     """
@@ -88,7 +88,7 @@ class StagedFiles:
     """Makes the name of a partition of the texts in the staging folder."""
     overwrite: bool = False
     emptied: tuple[str, ...] = ()
-    """Partitions, by Hive's names, that an overwrite empties where no row lies in them."""
+    """Partitions, by Hive's names, that an overwrite empties if they get no row."""
 
 
 def insert(
@@ -96,7 +96,7 @@ def insert(
 ) -> StagedFiles:
     """Write rows (`fitted`) as inserted by this transaction into the staging folder of a part of its work. TooManyBuckets.
 
-    With `overwrite` they take the place of all rows of the table, or of the partitions that they lie in.
+    With `overwrite` they replace all rows of the table, or of their partitions.
     """
     write_id = work.txn.write_id(table.database, table.name)
     name = base_name(write_id) if overwrite else delta_name(write_id, write_id, statement)
@@ -161,7 +161,7 @@ def orc_options(table: AcidTableInfo) -> dict[str, str]:
 
 
 def _placed(table: AcidTableInfo, new: DataFrame, keys: Sequence[str]) -> tuple[bool, DataFrame]:
-    """Bring rows into the tasks that will write them; tell whether each row has its hash bucket in a column. TooManyBuckets."""
+    """Bring rows into the tasks that will write them; return whether each row has its hash bucket in a column. TooManyBuckets."""
     if table.buckets:
         if not table.is_insert_only:
             buckets.check_count(table.full_name, table.buckets)
@@ -172,10 +172,10 @@ def _placed(table: AcidTableInfo, new: DataFrame, keys: Sequence[str]) -> tuple[
 
 
 def _in_tasks(rows: DataFrame) -> DataFrame:
-    """Bring rows into as many tasks as row ids tell apart, and those that Spark computes on the driver into one.
+    """Bring rows into as many tasks as row ids can number, and rows that Spark computes on the driver into one.
 
-    On the driver Spark would compute the ids too, as if one task wrote the rows; it does not beyond a `coalesce`. Of two that follow on
-    each other it drops the first, which its user has meant.
+    On the driver Spark would compute the ids too, as if one task wrote the rows; it does not beyond a `coalesce`. Spark drops the first of
+    two consecutive `coalesce` calls, which is the user's own.
     """
     plan = rows._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  # PySpark shows a plan as text alone
     if _kind(plan) == "LocalRelation":
@@ -250,7 +250,7 @@ def lengths(found: Iterable[tuple[str, Status]]) -> list[tuple[str, int]]:
 
 
 def _below(work: SparkTransaction, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
-    """Yield what `write_staged` returns. FileError for anything that Spark does not put there: what is passed over would be lost."""
+    """Yield the files of `write_staged`. FileError for any file that Spark does not write there: a skipped one would be lost."""
     directories = []
     for status in work.files.list(folder):
         if status.is_directory and status.name.startswith((f"{KEY}", f"{BUCKET}=")):
@@ -283,7 +283,7 @@ def write_plain(work: SparkTransaction, table: AcidTableInfo, rows: DataFrame, t
 
 
 def _folders(work: SparkTransaction, table: AcidTableInfo, names: Sequence[str], *, overwrite: bool = False) -> dict[str, Folder]:
-    """Return where partitions lie by Hive's names of them; those that are new are added to the metastore first."""
+    """Return the folders of partitions by Hive's names; new partitions are added to the metastore first."""
     if not table.table.partitionKeys:
         return {"": Folder(table.location)}
     partitions = work.txn.call(lambda client: found_or_added(client, table.table, names, overwrite=overwrite))
@@ -313,7 +313,7 @@ def move(work: SparkTransaction, table: AcidTableInfo, staged: StagedFiles, made
 
 
 def _parts(inner: str) -> tuple[list[str], int | None]:
-    """Return the texts of the partition columns, and the bucket, that the directories of a file tell."""
+    """Return the texts of the partition columns, and the bucket, from the directories of a file."""
     texts, bucket = [], None
     for directory in inner.split("/") if inner else []:
         column, _, text = directory.partition("=")
