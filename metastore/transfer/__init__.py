@@ -1,1 +1,1 @@
-"""Move what metastores hold: readers and writers of records, and what is made of them (dump, restore, import, verify). Serves no calls."""
+"""Move the objects of metastores: readers and writers of records, and their uses (dump, restore, import, verify). Serves no calls."""

@@ -1,4 +1,4 @@
-"""Compare two sources record by record with flat memory: sums first, then only what lies where the sums differ. Changes nothing."""
+"""Compare two sources record by record with flat memory: sums first, then only the records where the sums differ. Changes nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metastore.transfer.records import DEFINITIONS, KINDS, Key, Record, key_text
 from metastore.transfer.selection import Selection
 
 PLACES = 1 << 14
-"""Sums of a kind: records are told apart by a hash of their keys."""
+"""Sums of a kind: records are distinguished by a hash of their keys."""
 HELD = 100_000
 """Records of one side that are held at once."""
 REPORTED = 5000
@@ -22,7 +22,7 @@ _MASK = (1 << 64) - 1
 
 
 class Difference(NamedTuple):
-    """A record that only one side has, or that the sides have otherwise; `words` say in what."""
+    """A record that only one side has, or that differs; `words` name the differences."""
 
     record: str
     words: str
@@ -30,13 +30,15 @@ class Difference(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How many records of each kind either side has, the first differences, whether there may be more, and what could not be compared."""
+    """How many records of each kind either side has, the first differences, whether there may be more, and the records that could not be
+    compared.
+    """
 
     counts: dict[str, tuple[int, int]]
     differences: list[Difference]
     is_cut: bool
     left_out: list[str]
-    """Kinds of which one side does not know all."""
+    """Kinds of which one side does not have all."""
 
     @property
     def equal(self) -> bool:
@@ -86,7 +88,9 @@ def compare(
     without_fields: Collection[str] = (),
     step: Callable[[int], None] = lambda _: None,
 ) -> Comparison:
-    """Compare what is wanted of two sources; at most so many differences are given. Fields and parameters of some names may be left out."""
+    """Compare the wanted records of two sources; at most so many differences are returned. Fields and parameters of some names may be left
+    out.
+    """
     left_out = sorted(selection.kinds - (one.kinds & other.kinds))
     selection = selection._replace(kinds=selection.kinds & one.kinds & other.kinds)
     seen = [each.seen for each in (one, other) if each.seen is not None]
@@ -129,7 +133,7 @@ def _compared(reader: Reader, selection: Selection, seen: Seen) -> Iterator[Reco
     for record in reader.records(selection):
         if record.kind not in DEFINITIONS:
             for see in seen:
-                record = see(record)  # noqa: PLW2901  # each sees what the one before did
+                record = see(record)  # noqa: PLW2901 # each sees the result of the one before
             yield record
 
 
@@ -160,7 +164,7 @@ def _differences(one: Reader, other: Reader, selection: Selection, places: set[t
 
 
 def in_words(one: Any, other: Any, path: str = "") -> Iterator[str]:
-    """Yield in what two values of JSON differ, by the paths of their parts."""
+    """Yield the differences of two values of JSON, by the paths of their parts."""
     if isinstance(one, dict) and isinstance(other, dict):
         for name in sorted({*one, *other}):
             where = f"{path}.{name}" if path else name

@@ -33,28 +33,28 @@ class Reader(Protocol):
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds of which all are yielded: only these can be compared."""
+        """The kinds whose records are all yielded: only these can be compared."""
 
     @property
     def seen(self) -> Callable[[Record], Record] | None:
-        """Return what makes of a record as much as this source knows of such records; None where it knows all."""
+        """Return the function that reduces a record to the parts that this source has of such records; None where it has all."""
 
     def close(self) -> None:
         """Close connections."""
 
     def partitions(self) -> int:
-        """Count the partitions, for whoever shows how far a move has come; 0 where that takes too long."""
+        """Count the partitions, to show the progress of a move; 0 where that takes too long."""
 
     def tables(self, selection: Selection) -> set[Key]:
         """Return catalog, database and name of the tables that are wanted and not done yet."""
 
     def changes(self, after: int) -> Changes | None:
-        """Return what the log says of the time after an event; None where there is no log, or it begins later."""
+        """Return the changes in the log after an event; None where there is no log, or it begins later."""
 
     def records(self, selection: Selection) -> Iterator[Record]:
-        """Yield the records that are wanted, in the order of `records.KINDS`, as they were at one moment where the source can do that.
+        """Yield the wanted records, in the order of `records.KINDS`, of one moment where the source can do that.
 
-        MetastoreError when the source refuses or is not what it should be.
+        MetastoreError when the source refuses or is not a metastore.
         """
 
 
@@ -65,13 +65,13 @@ class Writer(Protocol):
     skipped: list[str]
     """Records that were not written, each with the reason."""
     wrote: Callable[[int], None]
-    """Is told after each batch how many records it held."""
+    """A function that is called after each batch with its number of records."""
 
     def close(self) -> None:
-        """Close connections, and remove what was not finished and can not be gone on with."""
+        """Close connections, and remove an unfinished result that can not be resumed."""
 
     def begin(self, *, resume: bool = False) -> frozenset[Key]:
-        """Make ready; return the tables that are there whole. MetastoreError for a target that holds something if nobody said to go on."""
+        """Prepare the target; return its complete tables. MetastoreError for a target that is not empty, unless the move is resumed."""
 
     def write(self, records: Iterable[Record]) -> None:
         """Write records that come in the order of `records.KINDS`."""

@@ -1,7 +1,7 @@
 """Read and write dumps: a file with a line of JSON for each record, compressed with zstd.
 
-The first line says what the file is and in which version of the format; the last one how many records of each kind there are, and a hash of
-all lines before it: a file that was cut, or of which a byte changed, is noticed.
+The first line names the kind of file and the version of the format. The last one holds how many records of each kind there are, and a hash
+of all lines before it: a file that was cut, or of which a byte changed, is noticed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class DumpWriter:
         self._unfinished = path.with_name(f"{path.name}.unfinished")
 
     def close(self) -> None:
-        """Remove what was not finished."""
+        """Remove an unfinished file."""
         self._unfinished.unlink(missing_ok=True)
 
     def begin(self, *, resume: bool = False) -> frozenset[Key]:
@@ -131,7 +131,7 @@ class DumpReader:
                 yield record
 
     def _lines(self) -> Iterator[bytes]:
-        """Yield the lines of the records; after the last one the trailer is compared with what was read."""
+        """Yield the lines of the records; after the last one the trailer is compared with the lines."""
         hash_, number, last = blake2b(digest_size=32), 0, b""
         for text in self._texts():
             if number == 1:

@@ -1,7 +1,7 @@
-"""Bring a database of ours up to date with a source that goes on, until the change: what was changed there is written anew.
+"""Bring a database of this server up to date with a source that is still in use, until the switch: changed objects are written anew.
 
 The source's notification log names the tables that were changed; where there is none, or it begins too late, both sides are compared. A
-table that was changed is removed and written again as a whole; all that lies in no table is written again each time.
+table that was changed is removed and written again as a whole; objects outside of tables are written again each time.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from metastore.transfer.selection import Selection
 
 
 class Moved(NamedTuple):
-    """How many records of each kind were moved, or would be, and what was not, and why."""
+    """How many records of each kind were moved, or would be, and the records that were not, with the reasons."""
 
     counts: dict[str, int]
     skipped: list[str]
@@ -27,11 +27,11 @@ def move(
     each: Callable[[str], None] | None = None,
     adjust: Callable[[Record], Record] | None = None,
 ) -> Moved:
-    """Write what is wanted of a source; without a writer only look whether it could be. `each` gets the objects but for partitions.
+    """Write the wanted records of a source; without a writer only check them. `each` gets the objects except partitions.
 
     `adjust` changes records on their way.
 
-    MetastoreError when either side refuses; what was written by then stays, to be gone on with by `resume` where the target can do that.
+    MetastoreError when either side refuses; written records stay, and `resume` continues after them where the target can do that.
     """
     counts = Counter[str]()
     if writer is not None:

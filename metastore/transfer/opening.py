@@ -1,4 +1,6 @@
-"""Open what a name says: a database of ours, the database of a Java metastore, a server, or a dump. Reads and writes nothing itself."""
+"""Open the source or target of a name: a database of this server, the database of a Java metastore, a server, or a dump. Reads and writes
+nothing itself.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The canonical form of what a metastore holds: records of a kind, a key and a body, whatever it was read from.
+"""The canonical form of a metastore's objects: records of a kind, a key and a body, the same from every source.
 
-Two metastores hold the same where they yield the same records. Objects are named by their names, never by the numbers of a database's
-rows. Texts that are no data are None, containers that are absent are empty, enums are the numbers of the Thrift interface. What moves on
-while nothing changes is left out: heartbeats, locks, leases, tokens, the events of the log and the history of what ran.
+Two metastores hold the same where they yield the same records. Objects are named by their names, never by the numbers of a database's rows.
+Texts without data are None, containers that are absent are empty, enums are the numbers of the Thrift interface. State that changes without
+a change of an object is left out: heartbeats, locks, leases, tokens, the events of the log and histories.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Key = tuple[Any, ...]
 
 
 class Record(NamedTuple):
-    """One object; the key's parts are those of its kind in `KINDS`, texts or numbers, None where there is none."""
+    """One object; `KINDS` has the parts of the key by kind: texts or numbers, None for an absent one."""
 
     kind: str
     key: Key
@@ -77,7 +77,7 @@ def line(record: Record) -> bytes:
 
 
 def record_of(text: bytes) -> Record:
-    """Return the record of a line. ValueError or KeyError for what is none."""
+    """Return the record of a line. ValueError or KeyError for any other line."""
     raw = orjson.loads(text)
     return Record(raw["kind"], tuple(raw["key"]), raw["body"])
 

@@ -31,7 +31,7 @@ class Rewritten:
         self._hashes: dict[str, str] = {}
 
     def of(self, location: str) -> str:
-        """Return a location, changed if it lies in one of the places that are replaced."""
+        """Return a location, changed if it is in one of the places that are replaced."""
         for source, target in self._pairs:
             if location.startswith(source) and location[len(source) : len(source) + 1] in ("", "/"):
                 return target + location[len(source) :]
@@ -55,7 +55,7 @@ class Rewritten:
         return self._reader.tables(selection)
 
     def changes(self, after: int) -> Changes | None:
-        """Return what the reader's log says."""
+        """Return the changes of the reader's log."""
         return self._reader.changes(after)
 
     def records(self, selection: Selection) -> Iterator[Record]:

@@ -24,10 +24,10 @@ class Selection(NamedTuple):
     exclude: tuple[tuple[str, ...], ...] = ()
     kinds: frozenset[str] = frozenset(KINDS)
     done: Collection[Key] = frozenset()
-    """Tables (catalog, database, name) that are there already: they and what they hold are not wanted."""
+    """Tables (catalog, database, name) that exist already: they and their contents are not wanted."""
 
     def wants(self, kind: str) -> bool:
-        """Return whether records of a kind may be wanted. With patterns to include, what belongs to no database is not."""
+        """Return whether records of a kind may be wanted. With patterns to include, objects outside of databases are not."""
         return kind in self.kinds and (bool(_WHERE[kind]) or not self.include)
 
     def wants_catalog(self, catalog: str) -> bool:
@@ -41,7 +41,7 @@ class Selection(NamedTuple):
         return not self.include or any(_is(pattern[:2], (catalog, database)) for pattern in self.include)
 
     def wants_table(self, catalog: str, database: str, table: str) -> bool:
-        """Return whether a table and what belongs to it is wanted."""
+        """Return whether a table with its contents is wanted."""
         names = (catalog, database, table)
         if any(_is(pattern, names) for pattern in self.exclude):
             return False

@@ -19,7 +19,7 @@ _OF = {
     "TBL_COL_PRIVS": ("TBL_COLUMN_GRANT_ID", "TBL_COL_PRIV", "TBL_ID", HiveObjectType.COLUMN),
     "PART_COL_PRIVS": ("PART_COLUMN_GRANT_ID", "PART_COL_PRIV", "PART_ID", HiveObjectType.COLUMN),
 }
-"""Hive's tables: the number of a row, the privilege, the number of the object, and what kind of object it is."""
+"""Hive's tables: the number of a row, the privilege, the number of the object, and the kind of object."""
 Names = tuple[str | None, str | None, str | None, str | None]
 """Catalog, database, table, partition."""
 

@@ -43,7 +43,7 @@ LEFT = {
     "SCHEDULED_EXECUTIONS": "executions of scheduled queries",
     "REPLICATION_METRICS": "metrics of replication",
 }
-"""Tables of which nothing is taken, and what is said of it."""
+"""Tables that are not read, with the text of a warning."""
 
 
 def version_of(database: Database) -> str | None:
@@ -88,7 +88,7 @@ class HiveReader:
         return {names for names in found if selection.wants_key("table", names)}
 
     def changes(self, after: int) -> Changes | None:
-        """Return what the notification log says; None where it is empty or begins later."""
+        """Return the changes in the notification log; None where it is empty or begins later."""
         with self.database.reading() as session:
             schema = HiveSchema(session, self.database.driver.name)
             last = max([0, *(row[0] - 1 for row in schema.rows("NOTIFICATION_SEQUENCE", "NEXT_EVENT_ID"))])

@@ -96,7 +96,7 @@ class HiveSchema:
         return self.session.rows(self._clause("numbers", table, (column,), by), value=value)
 
     def among(self, table: str, by: str, keys: Iterable[int], *columns: str, order: str | None = None) -> Iterator[Row]:
-        """Yield the rows of which a column is among numbers, that column first, in the order of another one for each."""
+        """Yield the rows in which a column is among numbers, that column first, for each in the order of another one."""
         given = sorted({key for key in keys if key is not None})
         if not given or self.is_empty(table):
             return
@@ -105,7 +105,7 @@ class HiveSchema:
             yield from self.session.rows(clause, keys=given[begin : begin + PAGE])
 
     def grouped(self, table: str, by: str, keys: Iterable[int], *columns: str, order: str | None = None) -> dict[int, list[Row]]:
-        """Return what `among` yields, without its first column, by that."""
+        """Return the rows of `among` without their first column, grouped by it."""
         found: dict[int, list[Row]] = {}
         for row in self.among(table, by, keys, *columns, order=order):
             found.setdefault(row[0], []).append(row[1:])

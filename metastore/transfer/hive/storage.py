@@ -1,4 +1,4 @@
-"""Read Hive's storage descriptors: the columns and the formats that tables and partitions have. What many share is made once."""
+"""Read Hive's storage descriptors: the columns and the formats that tables and partitions have. Shared parts are made once."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Tables:
         self._views = _views(schema, databases)
 
     def records(self, selection: Selection) -> Iterator[Record]:
-        """Yield the records of all tables that are wanted, ascending by catalog and database, each with what belongs to it."""
+        """Yield the records of all wanted tables, ascending by catalog and database, each with its dependent records."""
         for number, (catalog, database) in sorted(self._databases.items(), key=lambda pair: pair[1]):
             if not selection.wants_database(catalog, database):
                 continue
@@ -125,7 +125,7 @@ def _definitions(names: Names, described: Mapping[int, Described], known: set[st
 
 
 def _views(schema: HiveSchema, databases: Mapping[int, tuple[str, str]]) -> dict[Names, dict[str, Any]]:
-    """Return from what each materialized view was made."""
+    """Return the sources of each materialized view."""
     columns = ("CAT_NAME", "DB_NAME", "TBL_NAME", "TXN_LIST", "MATERIALIZATION_TIME")
     views = {row[0]: row[1:] for rows in schema.pages("MV_CREATION_METADATA", "MV_CREATION_METADATA_ID", *columns) for row in rows}
     counts = ("INSERTED_COUNT", "UPDATED_COUNT", "DELETED_COUNT")

@@ -52,7 +52,7 @@ def replicated(schema: HiveSchema, _: Databases) -> Iterator[Record]:
 
 
 def components(schema: HiveSchema, _: Databases) -> Iterator[Record]:
-    """Yield what open and aborted transactions mean to write, and what committed ones wrote."""
+    """Yield the components of transactions: intents of open and aborted ones, writes of committed ones."""
     columns = ("TC_TXNID", "TC_DATABASE", "TC_TABLE", "TC_PARTITION", "TC_OPERATION_TYPE", "TC_WRITEID")
     for key, database, table, partition, operation, write_id in schema.rows("TXN_COMPONENTS", *columns):
         if operation != SELECT:
@@ -111,7 +111,7 @@ _COMPACTION = {
     "run_as": "RUN_AS", "hadoop_job": "HADOOP_JOB_ID", "transaction_id": "TXN_ID", "highest_write_id": "HIGHEST_WRITE_ID",
     "next_transaction_id": "NEXT_TXN_ID", "error": "ERROR_MESSAGE",
 }  # fmt: skip
-"""Columns of both of Hive's tables, without what they begin with, by the fields of the body."""
+"""Columns of both of Hive's tables, without their prefixes, by the fields of the body."""
 
 
 def compactions(schema: HiveSchema, _: Databases) -> Iterator[Record]:

@@ -56,7 +56,7 @@ class OwnReader:
         self.database.close()
 
     def partitions(self) -> int:
-        """Count the partitions, for whoever shows how far a move has come."""
+        """Count the partitions, to show the progress of a move."""
         return self.database.read(lambda session: session.number(COUNT_PARTITIONS)) or 0
 
     def tables(self, selection: Selection) -> set[Key]:

@@ -1,4 +1,5 @@
-"""How rows of our own schema are records: of which table a kind is, which columns are its key, and which hold JSON. Runs no statement.
+"""The mapping from rows of this server's schema to records: the table of a kind, the columns of its key, and columns of JSON. Runs no
+statement.
 
 Tables, their descriptors and partitions have modules of their own (`tables`).
 """
@@ -49,7 +50,7 @@ class Stored(NamedTuple):
         return tuple(str(column.name) for column in self.table.c if column.name not in without)  # SQLAlchemy has a class of its own
 
     def select(self) -> tuple[sa.Select[Any], tuple[Expression, ...]]:
-        """Return the query of the key's parts, the body's fields and what else is read; and the columns by which pages are told apart."""
+        """Return the query of the key's parts, the body's fields and further columns; and the columns by which pages are separated."""
         source, names = self._owned()
         columns = [*names, *(self.table.c[name] for name in (*self.key, *self.fields))]
         if self.refers:

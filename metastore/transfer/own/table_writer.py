@@ -1,7 +1,7 @@
-"""Write tables, their descriptors and partitions into one of our own databases, in batches.
+"""Write tables, their descriptors and partitions into a database of this server, in batches.
 
-A table's row is written last of all that is in it: a table that is there is whole, and what was written of one that is not is removed by
-who goes on.
+A table's row is written after all that is in it: an existing table is complete, and parts of an unfinished one are removed when the move is
+resumed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SEQUENCE = {table: sa.text(f"SELECT setval(pg_get_serial_sequence('{table.name}
 
 
 def set_sequence(session: Session, database: Database, table: sa.Table, last: int, statement: sa.TextClause | None = None) -> None:
-    """Let PostgreSQL number rows above those that were written with numbers; the other databases do so by themselves."""
+    """Let PostgreSQL number rows above those that were written with numbers; the other databases do that by themselves."""
     if database.driver.name == "postgresql" and last:
         session.rows(_SEQUENCE[table] if statement is None else statement, last=last)
 
@@ -64,7 +64,7 @@ class TableWriter:
     """Takes the records of tables in their order and writes them."""
 
     def __init__(self, database: Database, wrote: Callable[[int], None]) -> None:
-        """`wrote` is told after each batch how many records it held."""
+        """`wrote` is called after each batch with its number of records."""
         self._database, self._wrote = database, wrote
         self._keys: dict[tuple[str, str], int] = {}
         self._last: dict[sa.Table, int] = {}
@@ -77,7 +77,7 @@ class TableWriter:
         self._encoded: dict[str, tuple[int, str]] = {}
 
     def begin(self) -> None:
-        """Remove what is left of a table that was not finished, and read the numbers that were given out."""
+        """Remove the parts of an unfinished table, and read the numbers that were given out."""
 
         def work(session: Session) -> None:
             self._keys = {(catalog, name): key for catalog, name, key in session.rows(KEYS)}
@@ -104,7 +104,7 @@ class TableWriter:
             self._flush()
 
     def end(self) -> None:
-        """Write what was taken."""
+        """Write the collected rows."""
         self._end_table()
         self._flush()
 

@@ -73,7 +73,7 @@ class _Descriptors:
 
 
 def records(session: Session, selection: Selection, page: int) -> Iterator[Record]:
-    """Yield the records of all tables that are wanted, ascending by catalog, database and name, each with what belongs to it."""
+    """Yield the records of all wanted tables, ascending by catalog, database and name, each with its dependent records."""
     for key, catalog, database in session.rows(DATABASES):
         if not selection.wants_database(catalog, database):
             continue

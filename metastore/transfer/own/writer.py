@@ -58,7 +58,7 @@ class OwnWriter:
     """A database of this project as a target of records."""
 
     def __init__(self, database: Database, wrote: Callable[[int], None] = lambda _: None) -> None:
-        """`wrote` is told after each batch how many records it held."""
+        """`wrote` is called after each batch with its number of records."""
         self.database = database
         self.name = database.url.render_as_string()
         self.skipped: list[str] = []
@@ -73,7 +73,7 @@ class OwnWriter:
         self.database.close()
 
     def begin(self, *, resume: bool = False) -> frozenset[Key]:
-        """Make the schema; return the tables that are there. InvalidOperation if there are any and nobody said to go on."""
+        """Make the schema; return the existing tables. InvalidOperation if there are any, unless the move is resumed."""
         migrate.upgrade(self.database)
         self.skipped = []
         self._forget()
@@ -181,7 +181,7 @@ class OwnWriter:
         return [(key, *row) for (key, _), row in zip(numbered, rows, strict=True)]
 
     def _numbers(self, session: Session, stored: Stored, record: Record) -> tuple[Any, ...] | None:
-        """Return what the row has instead of its owner's names and of the table that it refers to; None if one of them is not there."""
+        """Return the numbers that replace the names of a row's owner and of its table; None if one of them is missing."""
         key, found = record.key, []
         if stored.owner == "database":
             found.append(self._database(session, key))

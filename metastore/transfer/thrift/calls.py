@@ -1,4 +1,4 @@
-"""Call a metastore over several connections, no faster than is allowed, and tell what its release does not know from what it refuses."""
+"""Call a metastore over several connections, no faster than is allowed, and distinguish methods that its release lacks from refusals."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Calls:
             time.sleep(max(0.0, begin - now))
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield what is made of items, in their order; some are begun ahead by other threads."""
+        """Yield the results for items, in their order; some are begun ahead by other threads."""
         waiting: deque[Future[R]] = deque()
         with ThreadPoolExecutor(self._connections) as pool:
             try:

@@ -1,7 +1,7 @@
-"""Read the records of a metastore over Thrift, with several connections and as fast as is allowed. Nothing of it is changed.
+"""Read the records of a metastore over Thrift, with several connections and as fast as is allowed. It changes nothing.
 
-The calls are not of one moment: whoever wants that stops what writes meanwhile. What no method tells is not read (`KINDS_READ`), and
-statistics come without the time when they were made, and from Java's servers without bit vectors.
+The calls are not of one moment, unless writers are stopped meanwhile. Objects that no method returns are not read (`KINDS_READ`), and
+statistics have no time of their making, and from Java's servers no bit vectors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOT_READ = frozenset(
     }
 )  # fmt: skip
 KINDS_READ = frozenset(KINDS) - NOT_READ - {"transaction", "write_id"}
-"""Kinds of which a method tells all there is."""
+"""Kinds whose objects a method returns completely."""
 INSERT = "i"
 EVENTS = 1000
 """Events of one call."""
@@ -57,7 +57,7 @@ class ThriftReader:
         return 0
 
     def changes(self, after: int) -> Changes | None:
-        """Return what the notification log says; None where the server has none, or it begins later."""
+        """Return the changes in the notification log; None where the server has none, or it begins later."""
         last = self._calls.ask("get_current_notificationEventId")
         if last is None:
             return None
@@ -173,7 +173,7 @@ class ThriftReader:
         return sorted(self._calls.ask("get_role_names"))
 
     def _roles(self) -> Iterator[Record]:
-        """Yield the roles. When one was made, and by whom, is told of those that somebody has."""
+        """Yield the roles. Time and maker are only known of roles that somebody has."""
         for name in self._role_names():
             known = [
                 each
@@ -257,11 +257,11 @@ class ThriftReader:
             yield Record("transaction", (each.id,), body)
 
     def _write_ids(self, kind: str, tables: Sequence[Names]) -> Iterator[Record]:
-        """Yield the next write ids of transactional tables, or those that no reader may see, or what those wrote.
+        """Yield the next write ids of transactional tables, or the write ids that no reader may see, or the components of these.
 
-        Which transaction has which of them no method tells: they are given to those that are not committed, in their order, which makes
-        them as invisible as their own would. Each has a component, or the transaction would be taken to have written nothing, and would
-        be forgotten.
+        No method returns the transactions of these write ids: they are given to transactions that are not committed, in their order, which
+        makes them as invisible as their own would. Each has a component, or the transaction would count as one without writes, and would be
+        forgotten.
         """
         state = self._calls.ask("get_open_txns")
         ended = sorted(state.open_txns)
@@ -300,7 +300,7 @@ class ThriftReader:
 
 
 def seen(record: Record) -> Record:
-    """Return a record as far as the interface tells of it."""
+    """Return a record as far as the interface covers it."""
     body = record.body
     if record.kind == "role":
         return record._replace(body={})

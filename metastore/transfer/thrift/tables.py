@@ -21,7 +21,7 @@ CAPABILITIES = (
     "HIVEFULLACIDWRITE", "HIVEFULLACIDREAD", "HIVEMANAGEDINSERTREAD", "HIVEMANAGEDINSERTWRITE", "HIVECACHEINVALIDATE", "HIVEMQT", "HIVESQL",
     "HIVEBUCKET2", "EXTREAD", "EXTWRITE", "CONNECTORREAD", "CONNECTORWRITE", "MANAGERAWMETADATA",
 )  # fmt: skip
-"""All that Hive knows: a server hides from others what they could not use."""
+"""All of Hive's capabilities: a server hides tables that a client could not use."""
 Names = tuple[str, str, str]
 
 
@@ -52,7 +52,7 @@ class Tables:
         return [(*where, name) for where, found in listed for name in sorted(found) if selection.wants_table(*where, name)]
 
     def records(self, selection: Selection, names: Sequence[Names]) -> Iterator[Record]:
-        """Yield the records of tables, each with what belongs to it. A table that was dropped meanwhile is left out."""
+        """Yield the records of tables, each with its dependent records. A table that was dropped meanwhile is left out."""
         wanted = [each for each in names if each not in selection.done]
         for read in self._calls.each(lambda each: self._read(each, partitions=selection.wants("partition")), wanted):
             if read is None:

@@ -1,7 +1,7 @@
-"""Write records into a metastore over Thrift: the way back to a Java server. Its tables have to be absent, or are left alone.
+"""Write records into a metastore over Thrift: the way back to a Java server. Existing tables are left alone.
 
-A call is made for each object, partitions and their statistics go by the page. What a method does not take (times of creation, the position
-of the notification log) is the server's own; what it refuses is reported, and the rest is written.
+A call is made for each object, partitions and their statistics are sent in pages. Fields that a method does not take (times of creation,
+the position of the notification log) are the server's own. Refused objects are reported, and the rest is written.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ThriftWriter:
         self._calls.close()
 
     def begin(self, *, resume: bool = False) -> frozenset[Key]:
-        """Return the tables that are there. InvalidOperation if there are any and nobody said to go on."""
+        """Return the existing tables. InvalidOperation if there are any, unless the move is resumed."""
         reply = self._calls.ask("get_catalogs")
         found = []
         for catalog in ["hive"] if reply is None else reply.names:
@@ -84,7 +84,7 @@ class ThriftWriter:
             self.wrote(1)
 
     def _ask(self, method: str, *arguments: Any) -> Any:
-        """Call a method; what is there already is left alone. MetaError for a method that the server does not know."""
+        """Call a method; an existing object is left alone. MetaError for a method that the server lacks."""
         if self._calls.knows(method):
             reply = self._calls.ask(method, *arguments, missing=(idl.AlreadyExistsException,))
             if self._calls.knows(method):
@@ -283,7 +283,7 @@ class ThriftWriter:
         self._states[record.key[0]] = record.body["state"]
 
     def _transaction_component(self, record: Record) -> None:
-        """Do nothing: what was written is found by the write ids."""
+        """Do nothing: writes are found by the write ids."""
 
     def _write_id_position(self, record: Record) -> None:
         self._write_ids[record.key] = (record.body["next"], [])
