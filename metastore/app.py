@@ -77,7 +77,7 @@ def _replica(config: Config, primary: Database) -> Replica | None:
 
 
 def close(metastore: Metastore) -> None:
-    """Give back what a process holds, at its end."""
+    """Release the resources of a process, at its end."""
     metastore.database.close()
     if metastore.replica is not None:
         metastore.replica.close()

@@ -1,7 +1,7 @@
 """Measure for each thread the parts of its call's time: the database, its locks, its pool, files, encoding. It never waits itself.
 
 A thread serves one call at a time, so the caller that begins a call begins its measure, and reads it at the end. No moment is in two parts,
-so that they add up to the call's time with what is left, the part `other`. Noting a round trip takes a quarter of a microsecond.
+so that they add up to the call's time with the rest, the part `other`. Noting a round trip takes a quarter of a microsecond.
 """
 
 from __future__ import annotations

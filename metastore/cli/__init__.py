@@ -2,10 +2,10 @@
 
     serve        run a server in the foreground
     health       ask a server whether it is ready
-    doctor       look at all that a server needs, and say what to do
+    doctor       check everything that a server needs, with advice
     db           upgrade or show the schema of a database
-    dump         write all that a metastore holds into one file; restore writes it into a database
-    import       take over what another metastore holds; follow keeps it up to date; export gives it to another server
+    dump         write all objects of a metastore into one file; restore writes it into a database
+    import       take over the objects of another metastore; follow keeps it up to date; export gives it to another server
     verify, diff compare two metastores, dumps or databases
     users        add, list and revoke the server's own users
     tokens       list and revoke delegation tokens

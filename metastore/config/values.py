@@ -59,7 +59,7 @@ def _boolean(text: object) -> bool:
     return found
 
 
-def _number(text: object, default: int | float, unit: str) -> int | float:  # noqa: PYI041 - the two are told apart
+def _number(text: object, default: int | float, unit: str) -> int | float:  # noqa: PYI041 - the two are distinguished
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise ValueError("expected a number")
     match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", str(text))

@@ -1,4 +1,4 @@
-"""Run the periodic jobs of a worker process whose leases it holds. Never decides what a job does.
+"""Run the periodic jobs of a worker process whose leases it holds. It never does a job's work itself.
 
 One thread looks which jobs are due; each run has a thread of its own, so that a long one holds up no other, and its lease is extended
 meanwhile. A lease is two intervals long: when its holder dies, another worker or server takes it once it has expired. Clocks of servers
@@ -32,7 +32,7 @@ PATIENCE = 5.0
 
 
 class Job(NamedTuple):
-    """A periodic job: its name, the settings of its interval in seconds and of its switch, and what runs.
+    """A periodic job: its name, the settings of its interval in seconds and of its switch, and its function.
 
     `run` gets when its last run that did not fail began in this process, in milliseconds, None before the first.
     """

@@ -1,7 +1,7 @@
 """Turn a plain table into a transactional one in place, and a transactional one into a plain one. Nobody else may use it meanwhile.
 
-Into a transactional one: the files stay where they are; those whose names Hive does not take for buckets get such names, and get their own
-back when the change of the table fails. Back: the rows are written anew beside the table, which is then exchanged.
+Into a transactional one: the files keep their places; files with names that Hive does not take for buckets get such names, and get their
+own back when the change of the table fails. Back: the rows are written anew beside the table, which is then exchanged.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Reader(Protocol):
         """Return catalog, database and name of the tables that are wanted and not done yet."""
 
     def changes(self, after: int) -> Changes | None:
-        """Return the changes in the log after an event; None where there is no log, or it begins later."""
+        """Return the changes in the log after an event; None without a log, or if it begins later."""
 
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield the wanted records, in the order of `records.KINDS`, of one moment where the source can do that.

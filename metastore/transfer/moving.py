@@ -1,4 +1,4 @@
-"""Move what a reader yields to a writer: dump, restore, import and export are this with another reader or writer."""
+"""Move the records of a reader to a writer: dump, restore, import and export differ in reader or writer."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ class TakenAway:
     def put_back(self, is_used: Callable[[str], bool] = lambda _: False) -> None:
         """Put everything back. Data that can not be put back now stays in the journal.
 
-        Which directories of a dead process existed is not known: those that `is_used` accepts are made.
+        The existing directories of a dead process are not known: those that `is_used` accepts are made.
         """
         failed = False
         for each in sorted(self._taken, key=lambda each: len(each.source)):  # an outer directory before its content

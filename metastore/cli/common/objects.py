@@ -18,7 +18,7 @@ def read_table(client: Client, catalog: str | None, database: str, table: str) -
     from metastore import idl
     from metastore.client import is_unknown_method
 
-    known = idl.ClientCapabilities(values=[idl.ClientCapability.INSERT_ONLY_TABLES])  # the command shows what is stored
+    known = idl.ClientCapabilities(values=[idl.ClientCapability.INSERT_ONLY_TABLES])  # the command shows the stored values
     try:
         request = idl.GetTableRequest(dbName=database, tblName=table, catName=catalog, capabilities=known)
         return client.get_table_req(request).table

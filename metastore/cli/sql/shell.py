@@ -118,7 +118,7 @@ def _run(spark: Session, as_json: bool, statement: str) -> bool:
 
 
 def _let_go() -> None:
-    """End the snapshots of what was printed, so that their locks hold nobody up."""
+    """End the snapshots of printed results, so that their locks hold nobody up."""
     from metastore.spark.transaction.readers import close_all
 
     close_all()

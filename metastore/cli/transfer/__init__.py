@@ -1,1 +1,1 @@
-"""Commands that move and compare what metastores hold."""
+"""Commands that move and compare the objects of metastores."""

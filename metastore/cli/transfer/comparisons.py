@@ -1,4 +1,4 @@
-"""`metastore verify` and `diff`: compare what two metastores hold. No rule of it stands here."""
+"""`metastore verify` and `diff`: compare the objects of two metastores. The rules are in `transfer`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def diff(
     hive_site: HiveSite = None,
     assignments: Assignments = None,
 ) -> None:
-    """Print in what two metastores differ, a line for each object. The exit status is 1 if they do."""
+    """Print the differences of two metastores, a line for each object. The exit status is 1 if they differ."""
     with failing():
         second = other or settings({"db": db}, config, hive_site, assignments).db
         found = _compared(

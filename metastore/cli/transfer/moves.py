@@ -1,4 +1,4 @@
-"""`metastore dump`, `restore`, `import`, `export`: move what metastores hold. No rule of it stands here."""
+"""`metastore dump`, `restore`, `import`, `export`: move the objects of metastores. The rules are in `transfer`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def dump(
     hive_site: HiveSite = None,
     assignments: Assignments = None,
 ) -> None:
-    """Write all that a metastore holds into one file, as it is at this moment. The server may run meanwhile."""
+    """Write all objects of a metastore into one file, in their state at this moment. The server may run meanwhile."""
     from metastore.transfer import opening
     from metastore.transfer.dumps import DumpWriter
 
@@ -98,7 +98,7 @@ def restore(
     hive_site: HiveSite = None,
     assignments: Assignments = None,
 ) -> None:
-    """Write what a dump holds into an empty database, on which no server runs. The file is checked before anything is written."""
+    """Write the objects of a dump into an empty database, on which no server runs. The file is checked before anything is written."""
     from metastore.transfer import opening
     from metastore.transfer.dumps import DumpReader
     from metastore.transfer.rewriting import Rewritten
@@ -226,7 +226,7 @@ def export(
     hive_site: HiveSite = None,
     assignments: Assignments = None,
 ) -> None:
-    """Write what a metastore holds into another one over Thrift: the way back to a Java server. Nothing is removed there."""
+    """Write the objects of a metastore into another one over Thrift: the way back to a Java server. Nothing is removed there."""
     from metastore.transfer import opening
     from metastore.transfer.rewriting import Rewritten
 

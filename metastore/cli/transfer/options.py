@@ -32,7 +32,7 @@ SOURCES = "sqlite:///FILE, postgresql://.., mysql://.. (ours or Java's), thrift:
 
 @contextmanager
 def failing() -> Iterator[None]:
-    """Let what a side refuses end the command."""
+    """A context in which a refusal of either side ends the command."""
     from metastore.errors import InvalidInput, MetastoreError
 
     try:

@@ -213,7 +213,7 @@ def makes_index_table(call: Call, args: Any) -> Iterator[Want]:
     try:
         found = index_table_name(args.new_index, call.config.default_catalog) if args.new_index is not None else None
     except MetaError:
-        return  # the handler tells it
+        return  # the handler reports it
     if found is not None:
         yield Want((DROP,), TABLE, *found, hide=hiding(args, None, "new_index.indexTableName"), otherwise=CREATE)
 

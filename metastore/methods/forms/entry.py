@@ -18,7 +18,7 @@ from metastore.methods.interface.variants import OldRequest, OldResult
 from metastore.service.call.releases import Sign
 
 ALL: frozenset[str] = frozenset(idl.service.thrift_services)
-"""Every method of the interface, those of fb303 included."""
+"""Every method of the interface, and of fb303."""
 
 
 @dataclass(frozen=True, slots=True)

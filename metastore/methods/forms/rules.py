@@ -198,7 +198,7 @@ def is_own_principal(decision: Decision, name: str | None, kind: int | None) -> 
 
 
 def put_caller(decision: Decision, holder: Any, name: str, kind: str) -> None:
-    """Let fields name the caller or a role of the caller, whatever name the request has; an admin may name anybody."""
+    """Let fields name the caller or a role of the caller, even if the request has another name; an admin may name anybody."""
     given, of_kind = getattr(holder, name), getattr(holder, kind) or PrincipalType.USER
     if given is None or not (is_own_principal(decision, given, of_kind) or decision.is_admin):
         setattr(holder, name, decision.who.user)

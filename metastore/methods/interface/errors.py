@@ -1,4 +1,4 @@
-"""Put an error into the field of a method's result that declares it. This module never sends, logs, or decides what is an error.
+"""Put an error into the field of a method's result that declares it. This module never sends, logs, or judges errors.
 
 An error takes the most specific exception that the method declares, else MetaException, else the call is answered with
 TApplicationException INTERNAL_ERROR, as Java's servers do. Where MetaException is meant and ConfigValSecurityException alone is declared,
@@ -37,7 +37,7 @@ EXCEPTIONS: dict[type[errors.MetastoreError], type[TException]] = {
 
 
 _LONGEST = 1000
-"""Characters of a reason in the log; it may hold what a client has sent."""
+"""Characters of a reason in the log; it may hold a client's values."""
 
 
 def reason(error: Exception) -> str:

@@ -167,7 +167,7 @@ def counts_events(call: Call, args: Any) -> Iterator[Want]:
     try:
         where, name = notifications.counted_database(call, args.rqst)
     except MetaError:
-        return  # the handler tells it
+        return  # the handler reports it
     yield Want((ADMINISTER,), SERVER) if name is None else Want(_see, DATABASE, where, name, hide=hiding(args, "rqst.dbName", None))
 
 

@@ -77,7 +77,7 @@ def encode(sketch: Sketch, count: int) -> bytes:
 
 
 def join(one: Sketch, other: Sketch) -> Sketch:
-    """Return the sketch of what both count, as exact as the coarser of them."""
+    """Return the sketch of the union of two, as exact as the coarser of them."""
     index_bits = min(one.index_bits, other.index_bits)
     key_bits = min(one.key_bits, other.key_bits) if one.index_bits == other.index_bits else index_bits
     ranks: dict[int, int] = {}

@@ -221,7 +221,7 @@ def mark_compacted(call: Call, info: CompactionInfoStruct) -> None:
 
 
 def following_transaction(entry: QueueEntry, clock: Clock) -> int | None:
-    """Return the first transaction id that is sure to see what an entry's worker made; None as long as its transaction is open."""
+    """Return the first transaction id that is sure to see the files of an entry's worker; None as long as its transaction is open."""
     if entry.transaction is not None and clock.state == TRANSACTION_OPEN:
         return None
     return (clock.last if clock.commit_id is None else clock.commit_id) + 1

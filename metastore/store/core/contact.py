@@ -34,7 +34,7 @@ class Contact:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Open a connection, and note whether that succeeds. Raises what opening it raises."""
+        """Open a connection, and note whether that succeeds. Raises the errors of opening it."""
         try:
             yield
         except Exception as error:

@@ -42,7 +42,7 @@ def name_type(length: int) -> TypeEngine[str]:
 
 NAME = name_type(256)
 PLACE = name_type(LENGTH)
-"""One text for all spellings of a location (`places.place_of`), cut to what every database can index."""
+"""One text for all spellings of a location (`places.place_of`), cut to the length that every database can index."""
 LONG_NAME = name_type(766)
 """The longest text that MySQL can index beside a 64 bit key (3,072 bytes)."""
 

@@ -214,7 +214,7 @@ def wait_turn(session: Session, queues: Sequence[str]) -> Answer:
 
 
 def in_reach(*, within_tables: bool) -> tuple[sa.ColumnElement[bool], ...]:
-    """Return the condition that each component meets which those of a `reach` may overlap."""
+    """Return the condition for the components that those of a `reach` may overlap."""
     return (*_OF_TYPES, _WITHIN) if within_tables else _OF_TYPES
 
 

@@ -244,7 +244,7 @@ class Dispatcher:
             return False
 
     def record(self, client: Client, outcome: Outcome) -> None:
-        """Count the call, and write its line of the audit log and that of the log, where it has them."""
+        """Count the call, and write its lines of the audit log and the log, where it has them."""
         client.calls += 1
         client.last_method, client.last_call, client.running = outcome.method, outcome.ended, ""
         seconds = outcome.ended - outcome.began

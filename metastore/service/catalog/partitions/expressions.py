@@ -90,7 +90,7 @@ def drop_partitions_by_expressions(
     if_exists: bool,
     environment: Mapping[str, str] | None = None,
 ) -> list[Partition]:
-    """Drop what expressions select, all or nothing; return the dropped. With `if_exists` an expression may select nothing.
+    """Drop the partitions that expressions select, all or nothing; return the dropped. With `if_exists` an expression may select nothing.
 
     NoSuchObject; MetaError for an expression that can not be evaluated for some partition, and for a part of an archive.
     """
