@@ -16,21 +16,21 @@ _HEAD = """# Settings
 
 Generated from `metastore/config/settings.py` by `python -m metastore.config.document`; do not edit.
 
-A value is taken from, later ones win: the default, `hive-site.xml` (`--hive-site FILE` or `METASTORE_HIVE_SITE`),
+A value is taken from these sources, of which later ones win: the default, `hive-site.xml` (`--hive-site FILE` or `METASTORE_HIVE_SITE`),
 TOML (`--config FILE` or `METASTORE_CONFIG`), the environment (`METASTORE_` and the setting's name in capitals), the
-command line's options, `--set NAME=VALUE`. `NAME` is ours or any of Hive's. `metastore config` shows every value and
-where it came from.
+command line's options, `--set NAME=VALUE`. `NAME` is one of these or of Hive's. `metastore config` shows every value and
+its source.
 
 Durations may have a unit (`300s`, `5m`, `1d`), sizes too (`100MiB`). Lists are separated by commas. In the
-environment, mappings are JSON. In TOML settings stand at the top of the file, before sections such as `[proxy_users.trino]`. What
-becomes of the properties of an existing `hive-site.xml` is said in [Properties of Hive](hive-properties.md).
+environment, mappings are JSON. In TOML settings are at the top of the file, before sections such as `[proxy_users.trino]`.
+[Properties of Hive](hive-properties.md) lists the effect of the properties in an existing `hive-site.xml`.
 """
 
 _HIVE_HEAD = """# Properties of Hive
 
 Generated from `metastore/config/` by `python -m metastore.config.document hive`; do not edit.
 
-A server takes an existing `hive-site.xml` (`--hive-site FILE` or `METASTORE_HIVE_SITE`). Look first what would become of it:
+A server reads an existing `hive-site.xml` (`--hive-site FILE` or `METASTORE_HIVE_SITE`). Check the effect of each property first:
 
 ```sh
 metastore config --hive-site hive-site.xml --check     # status 0 if a server would start with it
@@ -40,26 +40,26 @@ Each property is one of these:
 
 | outcome | meaning |
 |---|---|
-| used | it is a setting, which is named |
-| not needed | the server does without, or the property is for clients or for Hive's engine |
+| used | it is the named setting |
+| not needed | the server has no need of it, or it is for clients or for Hive's engine |
 | not used | it has no effect; it is kept so that clients can ask for it |
-| refused | it asks for more safety than the settings give: the server does not start |
+| refused | it asks for more safety than the settings provide: the server does not start |
 
 The log counts the properties without effect at each start. Passwords in a Java credential store
 (`hadoop.security.credential.provider.path`) are not read: give them as settings.
 
 ## Promises of safety
 
-A file that promises what the server would not do ends the start, and the error says what to set. To go without what the first kind
-promises, give the setting that decides yourself (`authentication = ["anonymous"]`, `authorization = "none"`): the log then warns at each
-start. TLS has no such setting: change the property, or overrule it with `--set NAME=false`.
+A property that promises more safety than the settings provide ends the start, and the error names the setting. To do without the
+protection of `authentication` or `authorization`, set it explicitly (`authentication = ["anonymous"]`, `authorization = "none"`): the log
+then warns at each start. TLS has no such setting: change the property, or overrule it with `--set NAME=false`.
 
-| property | asks for | what to do | decided by |
+| property | asks for | to do | decided by |
 |---|---|---|---|
 """
 
 _TAKEN = """
-Where all that they need is named in the file, properties of logins are taken as they are:
+Properties of logins are used if the file has all that they need:
 
 | property | setting |
 |---|---|

@@ -77,7 +77,7 @@ def _encrypts(url: str) -> bool:
     return urlsplit(url).scheme.startswith("sqlite") or "ssl" in urlsplit(url).query.lower()
 
 
-_AUTHORIZATION = "set authorization to grants, file, opa, ranger or a class, or to none if nobody is to be refused anything"
+_AUTHORIZATION = "set authorization to grants, file, opa, ranger or a class, or to none to allow everybody everything"
 
 PROMISES: tuple[Promise, ...] = (
     Promise(
@@ -86,7 +86,7 @@ PROMISES: tuple[Promise, ...] = (
         _true,
         lambda config, _: "kerberos" in config.authentication,
         "authentication",
-        "name kerberos_principal and kerberos_keytab, or set authentication to who shall be let in",
+        "name kerberos_principal and kerberos_keytab, or set authentication to other logins",
     ),
     Promise(
         _both("metastore.authentication"),
@@ -95,7 +95,7 @@ PROMISES: tuple[Promise, ...] = (
         lambda config, value: all(_METHODS.get(each, "") in config.authentication for each in _methods(value)),
         "authentication",
         "KERBEROS needs kerberos_principal and kerberos_keytab, LDAP ldap_url, JWT jwt_jwks_urls; in place of CONFIG add the user with "
-        "`metastore users add` and set authentication=users; PAM and CUSTOM are not there: set authentication to who shall be let in",
+        "`metastore users add` and set authentication=users; PAM and CUSTOM are not supported: set authentication to another login",
     ),
     Promise(
         ("hadoop.rpc.protection",),
@@ -103,7 +103,7 @@ PROMISES: tuple[Promise, ...] = (
         lambda value: bool(value.strip()) and "authentication" not in [each.strip() for each in value.split(",")],
         lambda config, _: bool({"kerberos", "token"} & set(config.authentication) or config.tls_certificate),
         "authentication",
-        "only logins by kerberos or token protect messages so: set authentication to these, or tls_certificate",
+        "only logins by kerberos or token protect messages in this way: set authentication to these, or tls_certificate",
     ),
     Promise(
         _both("metastore.use.SSL"),
@@ -111,7 +111,7 @@ PROMISES: tuple[Promise, ...] = (
         _true,
         lambda config, _: bool(config.tls_certificate),
         "tls_certificate",
-        "name tls_certificate, a PEM file (Java's key stores are not read; docs/authentication/tls.md says how to make one of them)",
+        "name tls_certificate, a PEM file (Java's key stores are not read; docs/authentication/tls.md explains how to convert one)",
         binding=True,
     ),
     Promise(
@@ -120,7 +120,7 @@ PROMISES: tuple[Promise, ...] = (
         _true,
         lambda config, _: _encrypts(config.db),
         "db",
-        "say so in the URL of db, as in postgresql://HOST/NAME?sslmode=verify-full or mysql://HOST/NAME?ssl_ca=FILE",
+        "set it in the URL of db, as in postgresql://HOST/NAME?sslmode=verify-full or mysql://HOST/NAME?ssl_ca=FILE",
         binding=True,
     ),
     Promise(("hive.security.metastore.authorization.manager",), "authorization", _true, _authorized, "authorization", _AUTHORIZATION),
@@ -153,22 +153,22 @@ NOT_NEEDED: tuple[tuple[str, str], ...] = (
     ("*metastore.thrift.uris", "for clients"),
     ("*metastore.client.*", "for clients"),
     ("*metastore.token.signature", "for clients"),
-    ("*metastore.execute.setugi", "files are made by the server's own user, whoever asks"),
+    ("*metastore.execute.setugi", "files are always made by the server's own user"),
     ("*metastore.keystore.*", "see `tls_certificate`"),
     ("*metastore.keymanagerfactory.*", "see `tls_certificate`"),
     ("*metastore.truststore.*", "see `tls_client_ca`"),
     ("*metastore.trustmanagerfactory.*", "see `tls_client_ca`"),
-    ("*ssl.protocol.blacklist", "TLS 1.2 is the oldest that is spoken"),
+    ("*ssl.protocol.blacklist", "TLS 1.2 is the oldest version"),
     ("*metastore.dbaccess.ssl.*", "see `db`"),
     ("*metastore.authentication.config.*", "see `metastore users add`"),
     ("*metastore.custom.authentication.class", "see `authentication`"),
     ("hive.security.*", "see `authorization`"),
     ("*metastore.server.filter.enabled", "see `authorization`"),
-    ("*metastore.event.db.notification.api.auth", "see `authorization`, which shows events of what the reader may see"),
-    ("*metastore.schema.verification*", "the schema is looked at, and brought up to date, at each start"),
-    ("*metastore.schema.info.class", "the schema is looked at, and brought up to date, at each start"),
-    ("*metastore.thrift.framed.transport.enabled", "both transports are taken on the one port"),
-    ("*metastore.thrift.compact.protocol.enabled", "both protocols are taken on the one port"),
+    ("*metastore.event.db.notification.api.auth", "see `authorization`, which filters events for the reader"),
+    ("*metastore.schema.verification*", "the schema is checked, and upgraded, at each start"),
+    ("*metastore.schema.info.class", "the schema is checked, and upgraded, at each start"),
+    ("*metastore.thrift.framed.transport.enabled", "both transports are accepted on the one port"),
+    ("*metastore.thrift.compact.protocol.enabled", "both protocols are accepted on the one port"),
     ("*metastore.server.thrift.transport.mode", "HTTP is served on the same port, at `http_path`"),
     ("*metastore.server.*.threads", "see `workers`; a worker has as many threads as connections"),
     ("*metastore.thread.pool.size", "see `workers`"),

@@ -83,14 +83,14 @@ class Config:
     )
     port: int = _setting(
         9083,
-        "Port to listen on; 0 takes a free one, which the line that says `ready` names.",
+        "Port to listen on; 0 takes a free one, which the line `ready` in the log names.",
         (*_hive("metastore.port"), "metastore.thrift.port"),
         minimum=0,
     )
     admin_port: int = _setting(
         0, "Port at which the HTTP pages (probes, metrics, console) are served as well, without Thrift; 0 opens none.", minimum=0
     )
-    admin_host: str = _setting("", "Address of `admin_port`; unset: that of `host`.")
+    admin_host: str = _setting("", "Address of `admin_port`; unset: the address of `host`.")
     workers: int = _setting(0, "Worker processes that share the port; 0 starts one for each core.", minimum=0)
     max_message_size: int = _setting(
         100 << 20,
@@ -112,27 +112,27 @@ class Config:
     )
     connection_lifetime: float = _setting(
         0.0,
-        "Closes a connection so long after its login, however busy, between two calls: its client logs in again, and who may not any more "
-        "stays out. 0 never does.",
+        "Closes a connection so long after its login, even a busy one, between two calls: its client logs in again, unless its user has "
+        "been locked. 0 never does.",
         unit="s",
         minimum=0,
     )
     drain_timeout: float = _setting(
         30.0,
-        "How long calls that are under way may still take after SIGTERM.",
+        "How long running calls may still take after SIGTERM.",
         unit="s",
         minimum=0,
     )
     drain_notice: float = _setting(
         0.0,
-        "How long after SIGTERM connections are still taken while `/readyz` answers 503, so that balancers send clients elsewhere.",
+        "How long after SIGTERM connections are still accepted while `/readyz` answers 503, so that balancers send clients elsewhere.",
         unit="s",
         minimum=0,
     )
     tls_certificate: str | None = _setting(None, "PEM file of the server's certificate chain; switches TLS on.")
     tls_key: str | None = _setting(None, "PEM file of the certificate's key; unset: it is in `tls_certificate`.")
     tls_client_ca: str | None = _setting(
-        None, "PEM file of the authorities whose certificates are taken from clients; unset: none is asked for."
+        None, "PEM file of the authorities whose client certificates are accepted; unset: none is requested."
     )
     tls_client_crl: str | None = _setting(
         None,
@@ -147,8 +147,8 @@ class Config:
     )
     hsts_age: float = _setting(
         0.0,
-        "How long browsers that came by TLS shall come to this host by TLS alone (`Strict-Transport-Security`), to all of its ports, "
-        "whatever serves them; 0 asks no browser to.",
+        "How long browsers that came by TLS shall use TLS alone for this host (`Strict-Transport-Security`), on all of its ports, also "
+        "those of other servers; 0 does not send it.",
         unit="s",
         minimum=0,
     )
@@ -158,9 +158,8 @@ class Config:
         "Authentication",
         _setting(
             (),
-            "Who is let in: any of `kerberos`, `token`, `ldap`, `users`, `jwt`, `certificate`, "
-            "and `anonymous` for clients that log in by none. "
-            "Unset: `anonymous`, which only an address of this machine may leave unsaid.",
+            "Accepted logins: any of `kerberos`, `token`, `ldap`, `users`, `jwt`, `certificate`, and `anonymous` for clients without a "
+            "login. Unset: `anonymous`, which must be set explicitly unless the address is this machine's alone.",
             choices=("kerberos", "token", "ldap", "users", "jwt", "certificate", "anonymous"),
         ),
     )
@@ -173,23 +172,23 @@ class Config:
     )
     set_ugi_mismatch: str = _setting(
         "refuse",
-        "What becomes of a `set_ugi` that names neither the user of the login nor one for whom it may act: "
-        "`refuse` answers an error, `ignore` logs it.",
+        "Treatment of a `set_ugi` that names neither the user of the login nor one for whom that user may act: `refuse` answers an error, "
+        "`ignore` logs it.",
         choices=("refuse", "ignore"),
     )
     group_mapping: str = _setting(
         "none",
-        "Where the groups of a user come from whose login tells none: `system` asks the operating system.",
+        "Source of the groups of a user whose login brings none: `system` asks the operating system.",
         choices=("none", "system"),
     )
     login_failures: int = _setting(
         100,
-        "Wrong passwords that may come from one address (IPv6: from the first 64 bits of one) within `login_failures_period`, for whatever "
-        "users; then a worker checks no more from there, but for keys and users who logged in from there within a day. Logins that "
-        "succeed do not count. 0 sets no limit: where all clients come by the address of one proxy.",
+        "Most wrong passwords from one address (IPv6: from the first 64 bits of one) within `login_failures_period`, for all users "
+        "together; after that a worker checks no more from there, except keys and users who logged in from there within a day. Successful "
+        "logins do not count. 0 sets no limit: use it where all clients have the address of one proxy.",
         minimum=0,
     )
-    login_failures_period: float = _setting(600.0, "In which `login_failures` may come, and after which none counts.", unit="s", minimum=1)
+    login_failures_period: float = _setting(600.0, "Period in which `login_failures` are counted.", unit="s", minimum=1)
     certificate_user: str = _setting(
         "cn",
         "Which name of a client's certificate is the user: the subject's common name, its whole distinguished name, "
@@ -201,7 +200,7 @@ class Config:
     )
     ldap_start_tls: bool = _setting(False, "Encrypts connections to `ldap:` servers (StartTLS).")
     ldap_ca: str | None = _setting(None, "PEM file of the authorities of the directory's certificate; unset: the system's.")
-    ldap_base_dn: str = _setting("", "Where the directory is searched.", _hive("metastore.authentication.ldap.baseDN"))
+    ldap_base_dn: str = _setting("", "Base of searches in the directory.", _hive("metastore.authentication.ldap.baseDN"))
     ldap_domain: str = _setting("", "Users bind as `NAME@DOMAIN` (Active Directory).", _hive("metastore.authentication.ldap.Domain"))
     ldap_user_dn_pattern: str = _setting(
         "",
@@ -209,7 +208,7 @@ class Config:
         _hive("metastore.authentication.ldap.userDNPattern"),
     )
     ldap_group_dn_pattern: str = _setting("", "The same of groups.", _hive("metastore.authentication.ldap.groupDNPattern"))
-    ldap_user_filter: tuple[str, ...] = _setting((), "Users who are let in; unset: all.", _hive("metastore.authentication.ldap.userFilter"))
+    ldap_user_filter: tuple[str, ...] = _setting((), "Users who may log in; unset: all.", _hive("metastore.authentication.ldap.userFilter"))
     ldap_group_filter: tuple[str, ...] = _setting(
         (), "Groups of which a user must be in one; unset: any.", _hive("metastore.authentication.ldap.groupFilter")
     )
@@ -227,31 +226,31 @@ class Config:
     )
     ldap_custom_query: str = _setting(
         "",
-        "A search whose entries, or their members, are let in, in place of the filters.",
+        "A search whose entries, or their members, may log in, instead of the filters.",
         _hive("metastore.authentication.ldap.customLDAPQuery"),
     )
     ldap_user_search_filter: str = _setting(
-        "", "How a user is searched, `{0}` being the name.", _hive("metastore.authentication.ldap.userSearchFilter")
+        "", "Filter to find a user; `{0}` is the name.", _hive("metastore.authentication.ldap.userSearchFilter")
     )
     ldap_group_base_dn: str = _setting(
-        "", "Where groups are searched; unset: at `ldap_base_dn`.", _hive("metastore.authentication.ldap.groupBaseDN")
+        "", "Base of searches for groups; unset: `ldap_base_dn`.", _hive("metastore.authentication.ldap.groupBaseDN")
     )
     ldap_group_search_filter: str = _setting(
         "",
-        "How a user's groups are searched, `{0}` being the user's distinguished name and `{1}` the name.",
+        "Filter to find a user's groups; `{0}` is the user's distinguished name and `{1}` the name.",
         _hive("metastore.authentication.ldap.groupSearchFilter"),
     )
-    ldap_bind_dn: str = _setting("", "The account that searches; unset: each user's own.", _hive("metastore.authentication.ldap.binddn"))
+    ldap_bind_dn: str = _setting("", "The account for searches; unset: each user's own.", _hive("metastore.authentication.ldap.binddn"))
     ldap_bind_password: str | None = _setting(None, "Its password.", _hive("metastore.authentication.ldap.bindpw"), secret=True)
     jwt_jwks_urls: tuple[str, ...] = _setting(
         (),
-        "Where the keys of tokens are, as `https:` or `file:`; unset: where the issuers' OpenID configuration says.",
+        "URLs of the keys of tokens, `https:` or `file:`; unset: from the issuers' OpenID configuration.",
         _hive("metastore.authentication.jwt.jwks.url"),
     )
     jwt_issuers: tuple[str, ...] = _setting(
-        (), "Whose tokens are taken (`iss`), each by the keys of the URL at the same place in `jwt_jwks_urls`; unset: any."
+        (), "Accepted issuers of tokens (`iss`), each with the keys of the URL at the same position in `jwt_jwks_urls`; unset: any."
     )
-    jwt_audiences: tuple[str, ...] = _setting((), "Whom a token must be meant for (`aud`), one of these; unset: anybody.")
+    jwt_audiences: tuple[str, ...] = _setting((), "Accepted audiences of tokens (`aud`); unset: any.")
     jwt_user_claim: str = _setting("sub", "The claim of a token that names the user.")
     jwt_groups_claim: str = _setting("", "The claim that names the user's groups, as a list or a text with spaces or commas; unset: none.")
     kerberos_principal: str | None = _setting(
@@ -261,7 +260,7 @@ class Config:
     )
     kerberos_keytab: str | None = _setting(
         None,
-        "File with the principal's key; it is read anew for each login.",
+        "File with the principal's key; it is read again for each login.",
         (*_hive("metastore.kerberos.keytab.file"), "metastore.kerberos.keytab"),
     )
     kerberos_name_rules: str = _setting(
@@ -271,8 +270,8 @@ class Config:
     )
     sasl_protection: tuple[str, ...] = _setting(
         ("authentication",),
-        "What protects messages after a login by Kerberos or token: `authentication` (nothing), `integrity`, `privacy` (encryption); "
-        "of several the client chooses.",
+        "Protection of messages after a login by Kerberos or token: `authentication` (none), `integrity`, `privacy` (encryption); the "
+        "client chooses among several.",
         ("hadoop.rpc.protection",),
         choices=("authentication", "integrity", "privacy"),
     )
@@ -285,22 +284,22 @@ class Config:
     )
     delegation_token_renew_interval: float = _setting(
         86400.0,
-        "How long a delegation token is valid without being renewed; one whose renewer is the server itself needs no renewing.",
+        "How long a delegation token is valid without a renewal; one whose renewer is the server itself needs none.",
         ("hive.cluster.delegation.token.renew-interval", "metastore.cluster.delegation.token.renew-interval"),
         unit="s",
         minimum=1,
     )
     delegation_token_clean_interval: float = _setting(
         3600.0,
-        "How often delegation tokens are removed that nobody can renew any more; 0 never.",
+        "How often delegation tokens that can no longer be renewed are removed; 0 never.",
         ("hive.cluster.delegation.token.gc-interval", "metastore.cluster.delegation.token.gc-interval"),
         unit="s",
         minimum=0,
     )
     delegation_token_store_users: tuple[str, ...] = _setting(
         (),
-        "Users such as HiveServer2's who may keep tokens and master keys of their own server here (`add_token`, `get_master_keys` ...), "
-        "with which anybody can be impersonated there; unset: nobody.",
+        "Users such as HiveServer2's who may store tokens and master keys of their own server here (`add_token`, `get_master_keys` ...), "
+        "which allow impersonating anybody there; unset: nobody.",
     )
 
     data_directory: str = _group(
@@ -320,13 +319,13 @@ class Config:
     )
     db_read: str = _setting(
         "",
-        "URL of a replica of a PostgreSQL `db`: reads of the catalog go there while it is near enough. A client that has changed something "
-        "reads from `db` for as long as `db_read_staleness`.",
+        "URL of a replica of a PostgreSQL `db`: it serves reads of the catalog while it is recent enough. A client that has changed "
+        "something reads from `db` for as long as `db_read_staleness`.",
         secret=True,
     )
     db_read_staleness: float = _setting(
         5.0,
-        "Largest age of what a read from `db_read` sees; a replica that is further behind is not read from.",
+        "Largest age of data read from `db_read`; a replica with a larger delay is not read from.",
         unit="s",
         minimum=1,
     )
@@ -347,7 +346,7 @@ class Config:
     )
     external_warehouse: str | None = _setting(
         None,
-        "Root of external tables without a location; unset: they go below `warehouse`.",
+        "Root of external tables without a location; unset: below `warehouse`.",
         _hive("metastore.warehouse.external.dir"),
     )
     filesystem_options: Mapping[str, Any] = _setting(
@@ -364,8 +363,8 @@ class Config:
     )
     warehouse_timeout: float = _setting(
         30.0,
-        "How long a request to a remote file system may take; listing, copying and deleting many files ten times as long. One that did not "
-        "answer is not asked again for ten seconds. Local files are waited for as the system does.",
+        "How long a request to a remote file system may take; listing, copying and deleting many files ten times as long. One that did "
+        "not answer is not asked again for ten seconds. Local files have no limit but the system's.",
         unit="s",
     )
     trash_interval: int = _setting(
@@ -386,14 +385,14 @@ class Config:
     )
     table_translation: str = _setting(
         "legacy",
-        "`legacy` stores the table type that was asked for, as Hive 3.1 does; `strict` turns managed tables "
-        "that are not transactional into external ones, as Hive 4 does.",
+        "`legacy` stores the requested table type, as Hive 3.1 does; `strict` turns managed tables that are not transactional into "
+        "external ones, as Hive 4 does.",
         choices=("legacy", "strict"),
     )
     translated_location: str = _setting(
         "force",
-        "Where `strict` puts a translated table whose default directory is there already: there (`force`), "
-        "in a numbered one (`seqsuffix`, `seqprefix`) or nowhere (`prohibit`).",
+        "Place of a translated table (`strict`) whose default directory exists already: that one (`force`), a numbered one (`seqsuffix`, "
+        "`seqprefix`) or none (`prohibit`).",
         ("metastore.metadata.transformer.location.mode",),
         choices=("force", "seqsuffix", "seqprefix", "prohibit"),
     )
@@ -404,33 +403,34 @@ class Config:
     )
     client_capability_check: bool = _setting(
         True,
-        "Refuses a table to clients that do not say that they can read its kind.",
+        "Refuses a table to clients that do not declare that they can read its kind.",
         _hive("metastore.client.capability.check"),
     )
     full_acid_check: bool = _setting(
         True,
         "Refuses a full ACID table to clients that name no capability, such as Spark's own SQL, which would show some of its rows or none "
-        "and write files beside its own; and a transactional table that such a Spark makes. Tables that Hive 2.3 makes are for all.",
+        "and write files beside its own; and a transactional table that such a Spark creates. Tables that Hive 2.3 creates are returned "
+        "to all.",
     )
     disallow_incompatible_col_type_changes: bool = _setting(
         True,
-        "Refuses to alter a column to a type that its data can not be read as. Iceberg, Delta, Hudi and Paimon are free of it.",
+        "Refuses to alter a column to an incompatible type. Iceberg, Delta, Hudi and Paimon tables are exempt.",
         _hive("metastore.disallow.incompatible.col.type.changes"),
     )
     allow_incompatible_col_type_changes_serdes: tuple[str, ...] = _setting(
         ("org.apache.hadoop.hive.kudu.KuduSerDe", "org.apache.iceberg.mr.hive.HiveIcebergSerDe"),
-        "Serdes of tables that are free of `disallow_incompatible_col_type_changes`, as in Hive 4.",
+        "Serdes of tables that are exempt from `disallow_incompatible_col_type_changes`, as in Hive 4.",
         _hive("metastore.allow.incompatible.col.type.changes.serdes"),
     )
     special_characters_in_table_names: bool = _setting(
         True,
-        "Allows characters other than letters, digits and `_` in names of databases and tables, as Hive 4 does. "
-        "Hive 3's own client is refused them in any case, as by its own server.",
+        "Allows characters other than letters, digits and `_` in names of databases and tables, as Hive 4 does. Hive 3's own client can "
+        "not use them in any case, as with its own server.",
         ("hive.support.special.characters.tablename", "metastore.support.special.characters.tablename"),
     )
     default_partition_name: str = _setting(
         "__HIVE_DEFAULT_PARTITION__",
-        "Stands in a partition's name for a null or empty value.",
+        "Text in a partition's name for a null or empty value.",
         ("hive.exec.default.partition.name", "metastore.default.partition.name"),
     )
     partition_name_whitelist: str = _setting(
@@ -446,24 +446,24 @@ class Config:
     )
     batch_retrieve_max: int = _setting(
         300,
-        "Most objects that a client should ask for at once; told to clients that ask for it.",
+        "Most objects that a client should request at once; only returned to clients.",
         _hive("metastore.batch.retrieve.max"),
         minimum=1,
     )
     stats_autogather: bool = _setting(
         True,
-        "Counts the files and bytes of a table or partition when it is made or altered.",
+        "Counts the files and bytes of a table or partition when it is created or altered.",
         ("hive.stats.autogather", "metastore.stats.autogather"),
     )
     expression_proxy: str = _setting(
         "PartitionExpressionForMetastore",
-        "Reads the partition expressions that Hive serialises; `DefaultPartitionExpressionProxy` "
-        "refuses them, as Hive's metastore without its query engine does. Hive's class names stand for either.",
+        "Reads the partition expressions that Hive serialises; `DefaultPartitionExpressionProxy` refuses them, as Hive's metastore "
+        "without its query engine does. Hive's class names are accepted for either.",
         (*_hive("metastore.expression.proxy"), "metastore.expression.proxy.class"),
     )
     wm_default_pool_size: int = _setting(
         4,
-        "Queries that run at a time in the pool `default` of a new resource plan that says no parallelism; 0 makes plans without a pool.",
+        "Queries at a time in the pool `default` of a new resource plan without a parallelism; 0 creates plans without a pool.",
         ("metastore.wm.default.pool.size", "hive.metastore.wm.default.pool.size"),
         minimum=0,
     )
@@ -479,30 +479,29 @@ class Config:
 
     authorization: str = _setting(
         "none",
-        "Who decides what users may do: `none` lets everybody do everything, `grants` goes by the stored roles and privileges, `file` by "
-        "`authorization_file`, `opa` and `ranger` ask the server at `authorization_url`; or a class, as `package.module:Class`.",
+        "Source of decisions about users' accesses: `none` allows everybody everything, `grants` uses the stored roles and privileges, "
+        "`file` uses `authorization_file`, `opa` and `ranger` ask the server at `authorization_url`; or a class, as "
+        "`package.module:Class`.",
     )
 
     authorization_file: str | None = _setting(
         None, "File of rules in the form of Trino's file-based access control; it is read again when it changes."
     )
     authorization_url: str | None = _setting(
-        None, "Where `opa` finds the rules (`http://opa:8181/v1/data/hms`), and `ranger` its policy decision point (`http://pdp:6500`)."
+        None, "URL of the rules of `opa` (`http://opa:8181/v1/data/hms`), or of the policy decision point of `ranger` (`http://pdp:6500`)."
     )
     authorization_token: str | None = _setting(None, "Bearer token that is sent to `authorization_url`.", secret=True)
     authorization_timeout: float = _setting(
-        2.0, "How long an answer of `authorization_url` is waited for; without one nothing is allowed.", unit="s", minimum=0.01
+        2.0, "Longest wait for an answer of `authorization_url`; without one nothing is allowed.", unit="s", minimum=0.01
     )
-    authorization_cache: float = _setting(
-        5.0, "How long answers of `authorization_url` are remembered; 0 asks each time.", unit="s", minimum=0
-    )
-    ranger_service: str = _setting("hive", "Name of the service in Ranger whose policies `ranger` goes by.")
+    authorization_cache: float = _setting(5.0, "How long answers of `authorization_url` are cached; 0 asks each time.", unit="s", minimum=0)
+    ranger_service: str = _setting("hive", "Name of the service in Ranger with the policies for `ranger`.")
 
     txn_timeout: float = _group(
         "Transactions and locks",
         _setting(
             300.0,
-            "A transaction or lock without a heartbeat for so long is given up.",
+            "A transaction without a heartbeat for so long is aborted, a lock released.",
             ("hive.txn.timeout", "metastore.txn.timeout"),
             unit="s",
             minimum=0.001,
@@ -517,7 +516,7 @@ class Config:
     )
     txn_reaper_interval: float = _setting(
         60.0,
-        "How often transactions and locks are looked over for those to give up.",
+        "How often transactions and locks without heartbeats are searched for.",
         ("metastore.acid.housekeeper.interval", "hive.metastore.acid.housekeeper.interval", "hive.timedout.txn.reaper.interval"),
         unit="s",
         minimum=0.1,
@@ -545,31 +544,31 @@ class Config:
     )
     compactor_cleaner: bool = _setting(
         True,
-        "Deletes the files that a compaction or an aborted transaction made useless, once nobody reads them.",
+        "Deletes files that a compaction replaced or an aborted transaction left, once nobody reads them.",
         ("metastore.compactor.cleaner.on", "hive.compactor.cleaner.on"),
     )
     compactor_housekeeper: bool = _setting(
         True,
-        "Takes work back from silent workers and removes old entries of the history.",
+        "Takes entries back from silent workers and removes old entries of the history.",
         ("metastore.compactor.housekeeper.on",),
     )
     compactor_check_interval: float = _setting(
         300.0,
-        "How often tables are looked over for compactions that are due, and for what aborted transactions left.",
+        "How often tables are checked for due compactions, and for files of aborted transactions.",
         ("hive.compactor.check.interval", "metastore.compactor.check.interval"),
         unit="s",
         minimum=0.1,
     )
     compactor_cleaner_interval: float = _setting(
         5.0,
-        "How often the queue is looked over for files to delete.",
+        "How often the queue is checked for files to delete.",
         ("hive.compactor.cleaner.run.interval", "metastore.compactor.cleaner.run.interval"),
         unit="s",
         minimum=0.1,
     )
     compactor_housekeeper_interval: float = _setting(
         120.0,
-        "How often the history and the workers are looked over.",
+        "How often the history and the workers are checked.",
         ("hive.compactor.history.reaper.interval", "metastore.compactor.history.reaper.interval"),
         unit="s",
         minimum=0.1,
@@ -589,14 +588,14 @@ class Config:
     )
     compactor_worker_timeout: float = _setting(
         600.0,
-        "A worker that has not been heard of for so long, nor its transaction, loses its work to another.",
+        "A worker loses its entry when it and its transaction have been silent for so long.",
         ("hive.compactor.worker.timeout", "metastore.compactor.worker.timeout"),
         unit="s",
         minimum=0.001,
     )
     compactor_pool_timeout: float = _setting(
         43200.0,
-        "Work of a pool that has waited for so long is given to workers of no pool too.",
+        "An entry of a pool that has waited for so long is also given to workers without a pool.",
         ("hive.compactor.worker.pool.timeout", "metastore.compactor.worker.pool.timeout"),
         unit="s",
         minimum=0,
@@ -609,7 +608,7 @@ class Config:
     )
     compactor_delta_ratio: float = _setting(
         0.1,
-        "Deltas of more than this part of the base's size are compacted with it.",
+        "Deltas of more than this share of the base's size are compacted with it.",
         ("hive.compactor.delta.pct.threshold",),
         minimum=0,
     )
@@ -621,7 +620,7 @@ class Config:
     )
     compactor_aborted_age: float = _setting(
         43200.0,
-        "What an aborted transaction wrote is cleaned up when it began so long ago.",
+        "Files of an aborted transaction are cleaned up when it began so long ago.",
         ("hive.compactor.aborted.txn.time.threshold",),
         unit="s",
         minimum=0,
@@ -686,7 +685,7 @@ class Config:
     )
     compactor_history_time: float = _setting(
         604800.0,
-        "What failed so long ago is forgotten once a later compaction succeeded.",
+        "Compactions that failed so long ago are removed once a later one succeeded.",
         ("hive.compactor.history.retention.timeout", "metastore.compactor.history.retention.timeout"),
         unit="s",
         minimum=0,
@@ -702,22 +701,22 @@ class Config:
     )
     transactional_listeners: tuple[str, ...] = _setting(
         (),
-        "Classes that are told of a change inside its database transaction.",
+        "Classes that are notified of a change inside its database transaction.",
         _hive("metastore.transactional.event.listeners"),
     )
     post_event_listeners: tuple[str, ...] = _setting(
         (),
-        "Classes that are told of an operation, done or failed, after its transaction.",
+        "Classes that are notified of an operation, done or failed, after its transaction.",
         (*_hive("metastore.event.listeners"),),
     )
     end_function_listeners: tuple[str, ...] = _setting(
         (),
-        "Classes that are told of the end of every call.",
+        "Classes that are notified of the end of every call.",
         _hive("metastore.end.function.listeners"),
     )
     init_listeners: tuple[str, ...] = _setting(
         (),
-        "Classes that are told when the server is ready to start.",
+        "Classes that are notified when the server is ready to start.",
         (*_hive("metastore.init.hooks"),),
     )
     notification_log: bool = _setting(True, "Writes an event for every change into the notification log, inside the change's transaction.")
@@ -770,16 +769,16 @@ class Config:
     )
 
     scheduled_queries: bool = _group(
-        "Scheduled queries, and what Hive measures",
+        "Scheduled queries, and Hive's measurements",
         _setting(
             True,
-            "Keeps Hive's scheduled queries and hands them out; else their methods are refused.",
+            "Stores Hive's scheduled queries and hands them out; else their methods are refused.",
             _hive("metastore.scheduled.queries.enabled"),
         ),
     )
     scheduled_query_time_zone: str | None = _setting(
         None,
-        "Time zone that schedules are in (`Europe/Berlin`); unset: the machine's, which has to be the same for all servers of a database.",
+        "Time zone of schedules (`Europe/Berlin`); unset: the machine's, which has to be the same for all servers of a database.",
     )
     scheduled_query_timeout: float = _setting(
         120.0,
@@ -790,7 +789,7 @@ class Config:
     )
     scheduled_query_clean_interval: float = _setting(
         60.0,
-        "How often executions that report no more are ended, and old ones removed; 0 never.",
+        "How often executions without further reports are ended, and old ones removed; 0 never.",
         ("metastore.scheduled.queries.execution.maint.task.frequency", "hive.metastore.scheduled.queries.execution.clean.frequency"),
         unit="s",
         minimum=0,
@@ -804,7 +803,7 @@ class Config:
     )
     scheduled_query_disable_after: int = _setting(
         0,
-        "A query that failed so often in turn is switched off; 0: none is.",
+        "A query that failed so many times in a row is switched off; 0: none is.",
         ("metastore.scheduled.queries.autodisable.count",),
         minimum=0,
     )
@@ -854,8 +853,8 @@ class Config:
     )
     log_calls: str = _setting(
         "changes",
-        "Calls that are logged, a line each: `changes`, those that change something and those that fail; `failures`, those that fail; "
-        "`all`, reads too.",
+        "Logged calls, a line each: `changes`, calls that change something and calls that fail; `failures`, calls that fail; `all`, reads "
+        "too.",
         choices=("changes", "failures", "all"),
     )
 
@@ -863,23 +862,23 @@ class Config:
         "Watching",
         _setting(
             ("metastore",),
-            "Names of the metrics at `/metrics`: `metastore` for those of this server, `hive` for those of Hive's; or both.",
+            "Names of the metrics at `/metrics`: `metastore` for this server's own, `hive` for Hive's; or both.",
             choices=("metastore", "hive"),
         ),
     )
     slow_call_threshold: float = _setting(
         1.0,
-        "A call that takes so long is logged with what it took the time for, and kept for `metastore slow`; 0 keeps none.",
+        "A call that takes so long is logged with the parts of its time, and kept for `metastore slow`; 0 keeps none.",
         unit="s",
         minimum=0,
     )
 
     traces_endpoint: str | None = _setting(
         None,
-        "Collector of OpenTelemetry that is told of calls and their SQL, by OTLP over HTTP (`http://collector:4318`); unset: none is.",
+        "OpenTelemetry collector that gets calls and their SQL, by OTLP over HTTP (`http://collector:4318`); unset: none.",
     )
     traces_ratio: float = _setting(
-        1.0, "Part of the traces begun here that are told; a request that belongs to a trace goes by that one's.", minimum=0
+        1.0, "Share of the traces begun here that are sent; a request that belongs to a trace follows that trace.", minimum=0
     )
 
     audit_log: str | None = _setting(
@@ -888,7 +887,7 @@ class Config:
     )
     audit_format: str = _setting(
         "json",
-        "Lines of `audit_log`: `json`, or `hive` for what reads the audit log of Hive's metastore.",
+        "Lines of `audit_log`: `json`, or `hive` for readers of the audit log of Hive's metastore.",
         choices=("json", "hive"),
     )
 

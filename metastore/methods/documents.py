@@ -12,7 +12,7 @@ def methods() -> str:
         "# Methods",
         "",
         "Every method of the interface, and whether it reads or changes something. Calls that change something have a line in the",
-        "[audit log](audit.md). A [replica](databases.md#read-from-a-replica), where there is one, may answer the methods that are marked.",
+        "[audit log](audit.md). A [replica](databases.md#read-from-a-replica), if one is set, may answer the marked methods.",
         "Generated: `python -m metastore.methods methods > docs/methods.md`.",
         "",
         f"{len(METHODS)} methods.",
@@ -32,12 +32,12 @@ def privileges() -> str:
     lines = [
         "# Privileges by method",
         "",
-        "What each method of the interface asks of its caller where [authorization](authorization.md) is on, and what of its reply is",
-        "shown. *Any privilege* on a table is what shows that it is there. Where a method names what its caller may not see, it answers",
-        "as it does about something that is not there. The owner of an object may do everything with it, the role `admin` everything.",
+        "The privileges that each method of the interface needs where [authorization](authorization.md) is on, and the shown part of its",
+        "reply. *Any privilege* on a table makes it visible. A method that names an object which its caller may not see answers as for a",
+        "missing one. The owner of an object may do everything with it, the role `admin` everything.",
         "Generated: `python -m metastore.methods privileges > docs/privileges.md`.",
         "",
-        "| method | asks for | shows |",
+        "| method | needs | shows |",
         "|---|---|---|",
     ]
     for name in sorted(METHODS, key=str.lower):

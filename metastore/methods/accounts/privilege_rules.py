@@ -149,7 +149,9 @@ def role_granted_as(path: str = "") -> dict[str, Any]:
     return {"operation": "GRANT_ROLE", "renews": True, "fill": fill}
 
 
-OF_PRINCIPAL = "what the caller, its groups and roles hold"
+OF_PRINCIPAL = "grants to the caller, its groups and roles"
 
-BY_LOGIN = needs(found_by("a login that may: see the settings `proxy_users` and `delegation_token_store_users`", lambda _call, _args: ()))
+BY_LOGIN = needs(
+    found_by("a login with that right: see the settings `proxy_users` and `delegation_token_store_users`", lambda _call, _args: ())
+)
 """The rule of methods that look at the login themselves."""

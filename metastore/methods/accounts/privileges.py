@@ -146,7 +146,7 @@ METHODS = (
     reads(
         "list_privileges",
         lambda call, args: privileges.list_privileges(call, args.principal_name, args.principal_type, args.hiveObject),
-        MethodRule(keep=rules.kept_privileges, shows=f"{rules.OF_PRINCIPAL}, and what anybody holds on an object of the caller's"),
+        MethodRule(keep=rules.kept_privileges, shows=f"{rules.OF_PRINCIPAL}, and anybody's grants on an object of the caller's"),
     ),
     reads(
         "get_privilege_set",

@@ -236,11 +236,7 @@ def creates_table(path: str, holder: str | None = None) -> tuple[Ask, ...]:
         keys = getattr(get(args, holder) if holder else args, "foreignKeys", None)
         yield from parents(call, keys, where)
 
-    return (
-        Ask(
-            "CREATE on the database, the right to its location, SELECT on the sources of a materialized view, which have to be there", find
-        ),
-    )
+    return (Ask("CREATE on the database, the right to its location, SELECT on the sources of a materialized view, which must exist", find),)
 
 
 def _made(new: Table) -> str | None:

@@ -81,7 +81,7 @@ LISTED = needs(
     on_database(SEE, "request.dbName", "request.catName"),
     operation="SHOWFUNCTIONS",
     around=_names,
-    shows="those of databases that are shown",
+    shows="entries of databases that are shown",
 )
 _KINDS = ScheduledQueryMaintenanceRequestType
 OWN_QUERY = "nothing for a query that runs as the caller, else the role `admin`"

@@ -29,7 +29,7 @@ METHODS = (
         lambda call, args: indexes.add_index(call, args.new_index, args.index_table),
         needs(
             on_table(ALTER, "new_index.dbName", "new_index.origTableName"),
-            found_by("ownership or DROP on the index table, CREATE on its database if it is not there", rules.makes_index_table),
+            found_by("ownership or DROP on the index table, CREATE on its database if it is missing", rules.makes_index_table),
             *rules.creates_table("index_table"),
             operation="CREATEINDEX",
             fill=rules.made_table("index_table"),

@@ -23,9 +23,7 @@ METHODS = (
         "lock",
         lambda call, args: locks.lock(call, args.rqst),
         needs(
-            found_by(
-                "any privilege to read, that of the operation to write; CREATE on the database of what is not there", rules.locks_objects
-            ),
+            found_by("any privilege to read, the operation's to write; CREATE on the database of a missing object", rules.locks_objects),
             rules.own_transactions(lambda args: [args.rqst.txnid]),
             operation="LOCKTABLE",
             fill=rules.as_caller,

@@ -90,7 +90,7 @@ def replays(path: str, *fields: str) -> Ask:
         if any(getattr(get(args, path), field, None) is not None for field in fields):
             yield Want((ADMINISTER,), SERVER)
 
-    return Ask("the role `admin` to replay what happened elsewhere", find)
+    return Ask("the role `admin` to replay transactions of another metastore", find)
 
 
 def locks_objects(call: Call, args: Any) -> Iterator[Want]:
@@ -275,6 +275,6 @@ def counted_one_by_one(decision: Decision, args: Any, handler: Handler) -> Any:
 
 
 WORKER = ADMIN
-LOCKS_SHOWN = "those of databases and tables that are shown"
+LOCKS_SHOWN = "entries of databases and tables that are shown"
 
 REBUILDS = needs(own_transactions(lambda args: [args.txnId]), on_table(WRITES, "dbName", "tableName", otherwise=CREATE))

@@ -149,6 +149,6 @@ METHODS = (
     reads(
         "get_materialization_invalidation_info",
         lambda call, args: rebuilds.invalidation_info(call, required(call, args.creation_metadata, "creation_metadata"), args.validTxnList),
-        needs(found_by("any privilege on the tables that it is made from", rules.table_used)),
+        needs(found_by("any privilege on its source tables", rules.table_used)),
     ),
 )
