@@ -71,7 +71,7 @@ def _replica(config: Config, primary: Database) -> Replica | None:
         return None
     kinds = [urlsplit(url).scheme.partition("+")[0] for url in (config.db, config.db_read)]
     if kinds != ["postgresql", "postgresql"]:
-        text = f"db_read needs PostgreSQL, which tells how far a replica is behind; db and db_read are {' and '.join(kinds)}"
+        text = f"db_read needs PostgreSQL, which reports the delay of a replica; db and db_read are {' and '.join(kinds)}"
         raise MetaError(text)
     return Replica(primary, config.db_read, config.database_pool_size, config.db_read_staleness)
 
@@ -168,8 +168,8 @@ def warnings(config: Config) -> list[str]:
     found = [*config.warnings, *hive_properties.overruled(config)]
     if config.authorization != "none" and (not config.authentication or "anonymous" in config.authentication):
         found.append(
-            f"authorization is {config.authorization}, and clients without a login are let in: whatever user such a client names in "
-            "set_ugi is believed; take anonymous out of the setting authentication unless only programs that may name anybody can connect"
+            f"authorization is {config.authorization}, and clients without a login are accepted: the user that such a client names in "
+            "set_ugi is not checked; remove anonymous from the setting authentication unless only trusted programs can connect"
         )
     return found
 

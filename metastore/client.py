@@ -180,7 +180,7 @@ def _place(
 
     if split.scheme == "thrift":
         if isinstance(login, Bearer):
-            raise LoginError(f"A JSON web token goes over HTTP: write https://{host}:{port}/metastore in place of {uri}")
+            raise LoginError(f"A JSON web token needs HTTP: write https://{host}:{port}/metastore in place of {uri}")
         return lambda: open_socket(login)
     if login is not None and not isinstance(login, Bearer | Plain):
         raise LoginError(f"{type(login).__name__} is not a login over HTTP: write thrift://{host}:{port} in place of {uri}")

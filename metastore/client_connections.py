@@ -76,7 +76,9 @@ class SocketConnection:
         try:
             layer = authenticate(self._sock.sendall, self.feed, mechanism)
         except EndOfStream:
-            raise LoginError(f"{host} closed the connection at the login: it takes none, or its log says why it refused this one") from None
+            raise LoginError(
+                f"{host} closed the connection at the login: it takes none, or its log has the reason of the refusal"
+            ) from None
         frames = Frames(self.feed, layer, MAX_FRAME)
         self._wrap, self.feed = frames.wrap, Feed(frames.receive)
 

@@ -91,7 +91,7 @@ def test_a_warehouse_without_a_driver_is_refused_at_the_start(option: str, tmp_p
 
 @pytest.mark.parametrize(
     ("location", "said"),
-    [("s4://bucket/w", "no driver knows the scheme s4://"), ("s3a:///w", "names no bucket"), ("file://host/w", "names the host host")],
+    [("s4://bucket/w", "no driver supports the scheme s4://"), ("s3a:///w", "names no bucket"), ("file://host/w", "names the host host")],
 )
 def test_a_warehouse_that_names_no_file_system_is_refused_at_the_start(location: str, said: str, tmp_path: Path) -> None:
     assert said in start(tmp_path, "--warehouse", location)

@@ -272,7 +272,7 @@ def take_locks(
         if time.monotonic() > deadline:
             call(lambda client: client.unlock(idl.UnlockRequest(lockid=key)))
             names = ", ".join(f"{each.dbname}.{each.tablename}" for each in request.component)
-            raise LockTimeout(f"transaction {txn}: {names} is locked by others; `metastore locks list` says by whom")
+            raise LockTimeout(f"transaction {txn}: {names} is locked by others; `metastore locks list` shows the owners")
         time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # spreads retries
         pause = min(pause * 2, 1.0)
         check()

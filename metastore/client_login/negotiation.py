@@ -55,10 +55,10 @@ def authenticate(send: Callable[[bytes], object], feed: Feed, mechanism: ClientM
         if status == COMPLETE:
             break
         if status != OK or mechanism.complete:
-            raise LoginError(f"The server goes on with the status {status} at a login that is complete or has no such step")
+            raise LoginError(f"The server continues with the status {status} at a login that is complete or has no such step")
         answer = mechanism.step(payload)
     if not mechanism.complete:
         mechanism.step(payload)
     if not mechanism.complete:
-        raise LoginError(f"The server ended the login by {mechanism.name} before it proved who it is")
+        raise LoginError(f"The server ended the login by {mechanism.name} before it proved its identity")
     return mechanism.layer

@@ -214,7 +214,7 @@ def _environment(environment: Mapping[str, str], warnings: list[str]) -> Iterato
     for variable, value in environment.items():
         name = own.get(variable)
         if name == "port" and value.startswith("tcp://"):
-            warnings.append(f"METASTORE_PORT={value} is not used: it is not a port number, but what Kubernetes sets")
+            warnings.append(f"METASTORE_PORT={value} is not used: it is not a port number, but a value that Kubernetes sets")
         elif name:
             yield name, value, f"environment {variable}"
         elif variable.startswith("METASTORE_") and (near := difflib.get_close_matches(variable, own, n=1, cutoff=0.85)):

@@ -49,7 +49,7 @@ class Action:
 
 def _plan_abort(visit: Visit, id: int) -> ActionPlan:  # noqa: A002  # the name of the parameter
     found = holders(locks(visit)).get(f"transaction-{id}")
-    consequences = ["What it has written is thrown away, and its client's next call fails.", "Its locks are released."]
+    consequences = ["Its writes are discarded, and its client's next call fails.", "Its locks are released."]
     if found is not None and found.holds_up:
         consequences.append(f"{len(found.holds_up)} who wait for it, or for somebody who does, can go on.")
     return ActionPlan(f"Abort transaction {id}?", consequences)
@@ -63,7 +63,7 @@ def _abort(visit: Visit, id: int) -> ActionResult:  # noqa: A002
 def _plan_release(visit: Visit, id: int) -> ActionPlan:  # noqa: A002
     found = [each for each in locks(visit) if each.id == id]
     consequences = [f"It is on {each.object} ({each.type}, {each.state})." for each in found[:10]]
-    consequences.append("Its client does not learn of it before it asks again, and may go on without the lock.")
+    consequences.append("Its client is not notified before its next call, and may continue without the lock.")
     return ActionPlan(f"Release lock {id}?", consequences)
 
 
@@ -79,7 +79,7 @@ def _plan_compact(visit: Visit, database: str, table: str, catalog: str = "", pa
         "minor": "A worker joins its deltas; its base stays.",
         "rebalance": "A worker spreads its rows evenly over its buckets.",
     }
-    return ActionPlan(f"Queue a {kind} compaction of {name}?", [what[kind], "Readers and writers go on meanwhile."])
+    return ActionPlan(f"Queue a {kind} compaction of {name}?", [what[kind], "Readers and writers continue meanwhile."])
 
 
 def _compact(visit: Visit, database: str, table: str, catalog: str = "", partition: str = "", kind: Kind = "major") -> ActionResult:

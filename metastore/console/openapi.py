@@ -59,7 +59,7 @@ def _operation(function: Callable[..., Any], schemas: dict[str, Any], **more: An
 
 
 def _summary(hint: Any) -> str:
-    return (hint.__doc__ or "").strip().splitlines()[0] if hint is not ActionResult else "What was done"
+    return (hint.__doc__ or "").strip().splitlines()[0] if hint is not ActionResult else "The result of the action"
 
 
 def _parameter(each: Parameter, path: str) -> dict[str, Any]:

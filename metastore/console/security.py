@@ -39,7 +39,7 @@ def new_token() -> str:
 def check_action(visit: Visit) -> None:
     """Raise PermissionDenied for a request to change something from whom no actions are offered to."""
     if not visit.may_act:
-        raise PermissionDenied("Log in to act: a server that knows nobody takes actions from its own machine alone")
+        raise PermissionDenied("Log in to act: a server without logins accepts actions only from its own machine")
 
 
 def check_token(cookies: Mapping[str, str], token: str, *, encrypted: bool) -> None:

@@ -117,7 +117,7 @@ def split_database(name: str | None, default_catalog: str = "hive") -> tuple[str
         return default_catalog, name
     catalog, mark, database = name[1:].partition("#")
     if not mark:
-        raise MetaError(f"{name} is prefixed with the catalog marker '@' but holds no '#' behind the catalog's name")
+        raise MetaError(f"{name} is prefixed with the catalog marker '@' but has no '#' after the catalog's name")
     if not database:
         return catalog, None
     return catalog, "" if database == NULL_NAME_MARK else database

@@ -83,10 +83,10 @@ def _check_found(uri: str, zone: str) -> None:
     """Raise ValueError where the format that Spark has found itself is not the session's."""
     found = os.environ.get("METASTORE_URI", "")
     if found != uri:
-        raise ValueError(f"METASTORE_URI={found} makes the format hive_acid that of another metastore than the session's, {uri}: unset it")
+        raise ValueError(f"METASTORE_URI={found} makes the format hive_acid use another metastore than the session's, {uri}: unset it")
     if local_zone() != zone:
         raise ValueError(
-            f"METASTORE_URI is set, by which times are those of this machine's zone {local_zone()}, not of the JVM's {zone}: unset it"
+            f"METASTORE_URI is set, which makes times those of this machine's zone {local_zone()}, not of the JVM's {zone}: unset it"
         )
 
 

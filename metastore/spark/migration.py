@@ -47,7 +47,7 @@ def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None
         info = work.read(*table_name(spark, name))
         table = info.table
         if (table.parameters.get("transactional") or "").lower() == "true":
-            raise CanNotConvert(f"{name} is transactional already; `metastore check` says which of its files Hive does not take")
+            raise CanNotConvert(f"{name} is transactional already; `metastore check` lists the files that Hive refuses")
         if table.tableType not in ("MANAGED_TABLE", "EXTERNAL_TABLE"):
             raise CanNotConvert(f"{name} is a {table.tableType}: only tables with files can be converted")
         is_orc = "orc" in (table.sd.serdeInfo.serializationLib or "").lower()

@@ -286,7 +286,7 @@ class TransactionBatch:
         if self._closed:
             raise BatchEnded("the batch is closed: open another")
         if self._broken is not None and not broken:
-            raise BatchEnded(f"the batch can not go on, close it and open another: {self._broken}") from self._broken
+            raise BatchEnded(f"the batch can not continue, close it and open another: {self._broken}") from self._broken
 
     def _check_kept(self, txn: int) -> None:
         if txn in self._lost:
@@ -309,8 +309,8 @@ class TransactionBatch:
             seen = current.snapshots([table])[table].write_ids
             if passed := [base.name for base in later if seen.is_valid(base.write_id)]:
                 raise Overtaken(
-                    f"transaction {txn}: an overwrite of {connection.full_name} {connection.name_of(partition)} has replaced what write id "
-                    f"{write_id} of this batch would add to ({passed[0]}): close the batch and open another"
+                    f"transaction {txn}: an overwrite of {connection.full_name} {connection.name_of(partition)} has replaced the rows to "
+                    f"which write id {write_id} of this batch would add ({passed[0]}): close the batch and open another"
                 )
 
     @contextmanager

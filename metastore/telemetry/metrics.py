@@ -35,7 +35,7 @@ class _Counted:
         for each in counts.calls():
             calls.add_metric((each.method, each.outcome), list(zip(bounds, accumulate(each.buckets), strict=True)), each.seconds)
         yield calls
-        text = "What calls took their time for, by method; the parts of a call add up to its metastore_call_seconds."
+        text = "Parts of the time of calls, by method; the parts of a call add up to its metastore_call_seconds."
         parts = HistogramMetricFamily("metastore_call_part_seconds", text, labels=("method", "part"))
         for each in counts.parts():
             parts.add_metric((each.method, each.outcome), list(zip(bounds, accumulate(each.buckets), strict=True)), each.seconds)
@@ -71,8 +71,8 @@ _TOTALS = {
     "pool_waits": ("metastore_pool_waits", "How often no connection to the database was idle.", ""),
     "pool_wait_seconds": ("metastore_pool_wait_seconds", "Time until one came back or was opened.", ""),
     "cpu_seconds": ("metastore_cpu_seconds", "Processor time of the worker processes.", ""),
-    "cache_hits": ("metastore_cache_hits", "What was remembered of the database when it was needed, by cache.", "cache"),
-    "cache_misses": ("metastore_cache_misses", "What was not.", "cache"),
+    "cache_hits": ("metastore_cache_hits", "Look-ups that a cache answered, by cache.", "cache"),
+    "cache_misses": ("metastore_cache_misses", "Look-ups that it did not answer.", "cache"),
 }
 _LEVELS = {
     "cpu_load": ("metastore_cpu_load", "Processors that the worker processes used in the last second.", ""),
@@ -80,7 +80,7 @@ _LEVELS = {
     "pool_size": ("metastore_pool_size", "Most connections to the database, of all workers.", ""),
     "pool_in_use": ("metastore_pool_in_use", "Connections to the database that are in use.", ""),
     "pool_waiting": ("metastore_pool_waiting", "Threads that wait for one.", ""),
-    "cache_values": ("metastore_cache_values", "What is remembered of the database, by cache.", "cache"),
+    "cache_values": ("metastore_cache_values", "Values in a cache, by cache.", "cache"),
 }
 
 
@@ -118,7 +118,7 @@ class _Observed:
             "metastore_info", "Version and codec of the server.", {(metastore.__version__, self._state.codec): 1}, ("version", "codec")
         )
         seen = self._seen
-        yield _gauge("metastore_ready", "Whether /readyz says that calls may be sent here.", {(): int(self._state.is_ready)})
+        yield _gauge("metastore_ready", "Whether /readyz answers 200.", {(): int(self._state.is_ready)})
         yield _gauge("metastore_database_up", "Whether the database answers.", {(): int(self._state.database_answers)})
         yield _gauge("metastore_database_writable", "Whether the database takes changes.", {(): int(self._state.database_changes)})
         if seen is None:

@@ -64,7 +64,7 @@ def differing_keys(one: Reader, other: Reader, selection: Selection, kinds: Coll
     """Return the first three parts of the keys of the records that two sources do not both have alike: the names of tables."""
     found = compare(one, other, selection._replace(kinds=frozenset(kinds) & selection.kinds), most=HELD)
     if found.is_cut:
-        raise InvalidOperation(f"{one.name} and {other.name} differ in too much to go on: import anew")
+        raise InvalidOperation(f"{one.name} and {other.name} differ in too many objects to continue: import again")
     return {each.key[:3] for each in found.differences}
 
 

@@ -49,7 +49,7 @@ class DumpWriter:
     def begin(self, *, resume: bool = False) -> frozenset[Key]:
         """Refuse to write over a file, and to go on with one: it would be of two moments. InvalidInput."""
         if resume:
-            raise InvalidInput(f"dump {self.name}: a dump can not be resumed, since it is of one moment; write it anew")
+            raise InvalidInput(f"dump {self.name}: a dump can not be resumed, since it is of one moment; write it again")
         if self.path.exists():
             raise InvalidInput(f"dump {self.name} is there already: name another file, or remove it")
         return frozenset()
@@ -163,7 +163,7 @@ class DumpReader:
                 if rest:
                     raise self._cut()
         except FileNotFoundError:
-            raise InvalidInput(f"dump {self.name} is not there: name a file that `metastore dump` wrote") from None
+            raise InvalidInput(f"dump {self.name} does not exist: name a file of `metastore dump`") from None
         except OSError as error:
             raise InvalidInput(f"dump {self.name} can not be read: {error}; it is not a dump, or was cut or changed") from error
 

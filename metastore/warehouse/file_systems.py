@@ -21,7 +21,7 @@ from metastore.work import in_files
 Files = LocalFiles | RemoteFiles
 EXTRAS = {"s3": "s3", "gs": "gcs", "abfs": "abfs"}
 """The extras of this package with the drivers of schemes, by the name that fsspec has for them."""
-KNOWN = "write a path, file:///path, s3a://bucket/path, gs://bucket/path, abfss://.., hdfs://.., or what else fsspec has a driver for"
+KNOWN = "write a path, file:///path, s3a://bucket/path, gs://bucket/path, abfss://.., hdfs://.., or another scheme with a driver of fsspec"
 TIMEOUT = 30.0
 """Seconds for which a remote file system is waited for, unless the settings say otherwise."""
 
@@ -71,7 +71,7 @@ class FileSystems:
             install = f"pip install '.[{extra}]' in the checkout of metastore" if extra else "install that"
             raise MetaError(f"{text}: the driver of {location.scheme}:// is not installed ({error}); {install}") from error
         except ValueError as error:
-            raise MetaError(f"{text}: no driver knows the scheme {location.scheme}://; {KNOWN}") from error
+            raise MetaError(f"{text}: no driver supports the scheme {location.scheme}://; {KNOWN}") from error
 
     @in_files
     def _open(self, text: str, location: Location) -> tuple[RemoteFiles, type[Any]]:

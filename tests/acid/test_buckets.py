@@ -84,5 +84,5 @@ def test_original_files_stand_in_the_order_of_their_paths_as_java_compares_them(
 
 def test_more_buckets_than_row_ids_tell_apart() -> None:
     buckets.check_count("db.t", 4096)
-    with pytest.raises(buckets.TooManyBuckets, match=r"db\.t has 4097 buckets, and row ids tell only 4096 apart"):
+    with pytest.raises(buckets.TooManyBuckets, match=r"db\.t has 4097 buckets, and row ids can number only 4096"):
         buckets.check_count("db.t", 4097)

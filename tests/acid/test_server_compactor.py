@@ -345,7 +345,7 @@ def test_plain_files_that_are_not_orc_wait_for_spark(cluster: Cluster) -> None:
         (delta / "000000_0").write_text("1\x01a\n")
     key = cluster.ask("t")
     entry = cluster.wait(key, lambda entry: bool(entry.errorMessage))
-    assert "default.t is insert-only and not in ORC" in entry.errorMessage
+    assert "default.t is insert-only, and in the format of" in entry.errorMessage
     assert not list(place.glob("[.b]*"))
 
 

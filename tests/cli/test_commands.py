@@ -110,7 +110,7 @@ def test_config_checks_what_hive_s_file_asks_for(tmp_path: Path) -> None:
     ("assignment", "message"),
     [
         ("pre_event_listeners=com.example.Java", "does not name a class of Python's"),
-        ("host=0.0.0.0", "nothing says who is let in"),
+        ("host=0.0.0.0", "no setting decides who may log in"),
         ("audit_log=/nowhere/audit.log", "audit_log /nowhere/audit.log can not be written"),
         pytest.param(
             "authentication=kerberos",

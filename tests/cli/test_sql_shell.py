@@ -55,7 +55,7 @@ def test_a_file_and_its_rows(server: Server, tmp_path: Path) -> None:
 def test_the_first_failure_ends_it_with_status_1(server: Server, tmp_path: Path) -> None:
     done = run(server, tmp_path, "-e", "CREATE DATABASE d; USE d; SELECT 1; LOCK TABLE emp SHARED; SELECT 2", "-e", "SELECT 3")
     assert (done.returncode, done.stdout) == (1, "1\n")
-    assert "metastore: WrongStatement: LOCK is not there on Spark" in done.stderr
+    assert "metastore: WrongStatement: LOCK is not supported on Spark" in done.stderr
     assert "\tat " not in done.stderr
     assert run(server, tmp_path, "-f", str(tmp_path / "nowhere.sql")).returncode == 2
     assert run(server, tmp_path, "--conf", "no", "-e", "SELECT 1").returncode == 2

@@ -96,7 +96,7 @@ def test_a_token_is_renewed_and_cancelled(hive: HiveUser) -> None:
     assert "Nobody gets delegation tokens by a login with one" in refused
     assert hive.run(f"cancel:{token}") == ["cancelled"]
     (refused,) = hive.run_with(token, "databases")
-    assert "The delegation token of alice is not there: it was cancelled or has expired" in refused
+    assert "The delegation token of alice does not exist: it was cancelled or has expired" in refused
 
 
 def test_a_proxy_user_gets_a_token_for_another(hive: HiveUser) -> None:

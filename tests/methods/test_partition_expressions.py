@@ -71,7 +71,7 @@ def test_drops_by_expressions(client: Client) -> None:
     assert client.drop_partitions_req(dropping(SURE.data, ifExists=True)).partitions == []
     with pytest.raises(NoSuchObjectException, match="Some partitions to drop are missing"):
         client.drop_partitions_req(dropping(SURE.data, ifExists=False))
-    with pytest.raises(MetaException, match="is neither what Hive's client serialises nor a filter string"):
+    with pytest.raises(MetaException, match="is neither a serialised expression of Hive's client nor a filter string"):
         client.get_partitions_by_expr(asked(b"\xfe\xff"))
 
 

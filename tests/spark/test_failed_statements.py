@@ -180,6 +180,6 @@ def test_a_transaction_is_not_committed_when_a_failed_statement_stays(
             with pytest.raises(TransactionLost, match="permission denied"):
                 txn.table(table.name)
 
-    with pytest.raises(TransactionLost, match=r"a statement on default\.\w+ failed .* nothing of the transaction will be seen"):
+    with pytest.raises(TransactionLost, match=r"a statement on default\.\w+ failed .* the transaction can not be committed"):
         whole()
     assert found(table) == [(1, 1, "x"), (2, 100, "y")]

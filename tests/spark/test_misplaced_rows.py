@@ -288,7 +288,7 @@ def test_more_tasks_than_row_ids_tell_apart(spark: SparkSession, make_table: Tab
 
 def test_a_table_of_more_buckets_than_row_ids_tell_apart(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
     table = make_table("id int", buckets=5000, bucketed_by=("id",))
-    with pytest.raises(buckets.TooManyBuckets, match="has 5000 buckets, and row ids tell only 4096 apart"):
+    with pytest.raises(buckets.TooManyBuckets, match="has 5000 buckets, and row ids can number only 4096"):
         table.insert(spark.sql("select cast(raise_error('computed') as int) id"))  # which no task computes
     assert list(root(table).iterdir()) == []
     if HAS_FORMAT:

@@ -317,7 +317,7 @@ def test_lines_that_are_no_rows_are_passed_over(spark: SparkSession, server: Ser
     table.compact("major")
     done = Compactor(spark, server.uri).run_once()
     assert done is not None
-    assert (done.state, "begin or end with lines that are no rows" in done.detail) == ("refused", True), done
+    assert (done.state, "begin or end with lines that are not rows" in done.detail) == ("refused", True), done
     assert rows(table) == want
 
 
@@ -338,7 +338,7 @@ def test_text_that_is_not_understood_is_refused(
 
 def test_json_with_header_lines_is_refused(make_table: TableMaker) -> None:
     table = make_table("id int", insert_only=True, file_format="json", parameters={"skip.header.line.count": "1"})
-    with pytest.raises(DoesNotFit, match="with lines at the begin or end of files that are no rows is not read"):
+    with pytest.raises(DoesNotFit, match="with lines at the beginning or end of files that are not rows is not read"):
         rows(table)
 
 

@@ -346,7 +346,7 @@ def test_a_warehouse_that_can_not_be_written(client: Client, make_table: TableMa
     with stream(table).batch(2) as batch:
         with pytest.raises(CanNotWrite, match="needs the right to write"), batch.transaction():
             batch.write({"id": 1})
-        with pytest.raises(BatchEnded, match="can not go on"):
+        with pytest.raises(BatchEnded, match="can not continue"):
             batch.begin_next()
     assert batch.write_ids.keys().isdisjoint(_open(client))
 

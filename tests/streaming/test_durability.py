@@ -74,7 +74,7 @@ def test_a_disk_that_refuses_fails_the_commit(
         ):
             batch.write({"id": 2})
         assert "commit_txn" not in [each.method for each in disk.seen if not isinstance(each, Synced)]
-        with pytest.raises(BatchEnded, match="can not go on"):
+        with pytest.raises(BatchEnded, match="can not continue"):
             batch.begin_next()
         batch.close()
         assert [row["id"] for row in rows(client, table)] == [1]

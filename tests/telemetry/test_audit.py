@@ -43,7 +43,7 @@ def test_changes_and_refusals_are_told_and_reads_are_not(tmp_path: Path) -> None
                         call()
                     except TException:
                         assert user == "bob"
-    assert any("whatever user such a client names in set_ugi is believed" in line["event"] for line in server.lines())
+    assert any("the user that such a client names in set_ugi is not checked" in line["event"] for line in server.lines())
     told = [(each["user"], each["method"], each["object"], each["outcome"]) for each in lines(file)]
     assert told == [
         ("root", "create_database", "shop", "ok"),

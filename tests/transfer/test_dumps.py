@@ -153,7 +153,7 @@ def test_the_commands(dumped: DumpReader, filled: str, tmp_path: Path) -> None:
         (("verify", "sqlite:////nowhere.db", "x"), "database sqlite:////nowhere.db is not there"),
         (("dump", "f", "--from", "nowhere", "--include", "a.b.c.d"), "pattern 'a.b.c.d': write database"),
         (("dump", "f", "--from", "nowhere", "--only", "cat"), "kind cat is not known"),
-        (("restore", "nowhere"), "dump nowhere is not there"),
+        (("restore", "nowhere"), "dump nowhere does not exist"),
     ],
 )
 def test_what_the_commands_refuse(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:

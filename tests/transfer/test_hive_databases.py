@@ -57,7 +57,7 @@ def imported(java: Java, tmp_path: Path) -> str:
     source.close()
     target.close()
     assert moved.skipped[0].startswith("2 open transactions (3, 4) stay open")
-    assert moved.skipped[1:] == ["locks: who holds one of an open transaction asks for it again"]
+    assert moved.skipped[1:] == ["locks: the client of an open transaction asks for them again"]
     return url
 
 

@@ -59,7 +59,7 @@ def encode(bucket: int, statement: int = 0) -> int:
 def check_count(table: str, count: int) -> None:
     """Raise TooManyBuckets for a full-ACID table that has more than `MAX_BUCKETS`; `table` is its name."""
     if count > MAX_BUCKETS:
-        raise TooManyBuckets(f"{table} has {count} buckets, and row ids tell only {MAX_BUCKETS} apart: insert its rows into one with fewer")
+        raise TooManyBuckets(f"{table} has {count} buckets, and row ids can number only {MAX_BUCKETS}: insert its rows into one with fewer")
 
 
 def is_encoded(number: int) -> bool:

@@ -70,7 +70,7 @@ class ArrowRewriter:
         table, paths = job.table, [*selected.originals, *selected.inserts]
         library = table.table.sd.serdeInfo.serializationLib or ""
         if "orc" not in library.lower():
-            raise PutBack(f"{table.full_name} is insert-only and not in ORC but in what {library} reads")
+            raise PutBack(f"{table.full_name} is insert-only, and in the format of {library} instead of ORC")
         groups: dict[int, list[str]] = {}
         for place, path in enumerate(paths):
             number = of_original(path.rpartition("/")[2]) if table.buckets else place % (selected.bytes // ROWS_OF_A_FILE + 1)

@@ -24,7 +24,7 @@ def add(
     key: Annotated[bool, typer.Option("--key", help="Make a key for a program and print it, once.")] = False,
     groups: Annotated[str, typer.Option(help="Groups of the user, separated by commas.")] = "",
     days: Annotated[float | None, typer.Option("--days", help="Days until the password or key expires; without it, never.")] = None,
-    comment: Annotated[str | None, typer.Option(help="What the key is for.")] = None,
+    comment: Annotated[str | None, typer.Option(help="Purpose of the key.")] = None,
     db: Db = None,
     config: ConfigFile = None,
     hive_site: HiveSite = None,

@@ -28,7 +28,7 @@ def check(name: Name = None, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None, as_js
         from metastore.spark.checking import check_table
         from metastore.spark.session.catalog import AcidTableInfo
     except ImportError as error:
-        fail(f"tables are read by what comes with metastore[spark]: pip install '.[spark]' in the checkout of metastore ({error})")
+        fail(f"reading tables needs metastore[spark]: pip install '.[spark]' in the checkout of metastore ({error})")
     rows: list[tuple[str, ...]] = []
     failed = 0
     with asking(uri, tls_ca) as client:

@@ -163,7 +163,7 @@ def _database(config: Config) -> Iterator[Finding]:
         database.patience = 0
         try:
             if missing := _missing_file(database.url.database if database.driver.name == "sqlite" else None):
-                yield Finding("database", OK, f"{missing} is not there yet: `metastore serve` makes it")
+                yield Finding("database", OK, f"{missing} does not exist yet: `metastore serve` creates it")
                 return
             found = probe(database)
         except MetastoreError as error:
@@ -219,7 +219,7 @@ def _warehouse(config: Config) -> Iterator[Finding]:
             written = f"{made[-1]}/file"
             warehouse.write(written, b"written")
             if warehouse.read(written) != b"written":
-                raise OSError(f"{written} does not hold what was written to it")
+                raise OSError(f"{written} does not return the data that was written to it")
             yield Finding("warehouse", OK, f"{shown} can be written to")
         except (MetastoreError, OSError) as error:
             why = getattr(error, "message", None) or str(error)

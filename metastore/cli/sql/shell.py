@@ -29,7 +29,7 @@ Confs = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", 
 Session = Any
 """A SparkSession: this package knows PySpark only where a command needs it."""
 PROMPT, FURTHER = "metastore> ", "         > "
-HELP = "A statement ends with a semicolon, and may take several lines. `exit;` ends the shell, Ctrl-C stops what runs."
+HELP = "A statement ends with a semicolon, and may take several lines. `exit;` ends the shell, Ctrl-C stops the running statement."
 
 
 def sql(

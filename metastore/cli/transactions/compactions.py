@@ -33,7 +33,7 @@ def list_compactions(
     name: Annotated[str | None, typer.Argument(metavar="[DATABASE[.TABLE]]", help="Nothing, a database or a table.")] = None,
     history: Annotated[bool, typer.Option("--all", help="Those that have ended too.")] = False,
     state: Annotated[str | None, typer.Option(help=f"Only those that are {', '.join(STATE_TEXTS.values())}.")] = None,
-    pool: Annotated[str | None, typer.Option(help="Only those of this pool.")] = None,
+    pool: Annotated[str | None, typer.Option(help="Only entries of this pool.")] = None,
     limit: Annotated[int, typer.Option(help="At most so many; 0 is all.")] = 0,
     uri: Uri = DEFAULT_URI,
     tls_ca: TlsCa = None,

@@ -71,7 +71,7 @@ def verify(
         print_table(("kind", "in A", "in B"), [(kind, *map(str, pair)) for kind, pair in found.counts.items()])
         _print_differences(found)
         if found.left_out:
-            typer.echo(f"not compared, since one side does not tell all of it: {', '.join(found.left_out)}")
+            typer.echo(f"not compared, since one side does not return all of them: {', '.join(found.left_out)}")
         typer.echo("equal" if found.equal else "different")
     if not found.equal:
         raise typer.Exit(1)

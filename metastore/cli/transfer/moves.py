@@ -135,7 +135,9 @@ def import_(
     calls_per_second: Rate = None,
     tls_ca: TlsCa = None,
     rewrite: Rewrite = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything and say what can not be taken; write nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read everything and list the objects that can not be taken; write nothing.")
+    ] = False,
     resume: Resume = False,
     each: Each = False,
     as_json: AsJson = False,

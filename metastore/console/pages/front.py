@@ -53,7 +53,7 @@ def front(visit: Visit) -> Front:
     """Show how the server does, problems first."""
     state: ServerState = visit.run("show_state", look=visit.look)
     seen = state.seen
-    problems = [Problem("The database can not be asked: calls fail. The server's log says why.", "/ui/settings", urgent=True)]
+    problems = [Problem("The database can not be asked: calls fail. The server's log has the reason.", "/ui/settings", urgent=True)]
     if seen is not None:
         problems = [*_blockers(visit), *_ages(seen), *_failures(visit), *_idle_jobs(seen)]
     return Front(

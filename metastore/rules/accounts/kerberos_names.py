@@ -62,7 +62,7 @@ class _Rule:
             return None
         found = base if self.pattern is None else self.pattern.sub(self._replacement, base, count=0 if self.everywhere else 1)
         if re.search("[/@]", found):
-            raise InvalidInput(f"The rule {self.text} makes {found!r}, which is not a short name; let it cut off what follows / or @")
+            raise InvalidInput(f"The rule {self.text} makes {found!r}, which is not a short name; let it cut off the part after / or @")
         return found.lower() if self.lower else found
 
     def _replacement(self, match: re.Match[str]) -> str:

@@ -84,7 +84,7 @@ def check_made_by_spark(table: Table) -> None:
         raise MetaError(
             f"{table_label(table)} can not be made transactional by Spark's SQL, which would write plain files into it. Make it without "
             "'transactional', then convert it: metastore.spark.migration.to_transactional. The server's setting full_acid_check=false "
-            "lets it be made"
+            "allows it"
         )
 
 

@@ -79,7 +79,7 @@ def read(data: bytes) -> Instance:
     except NotUnderstood as error:
         raise NotUnderstood(f"The partition expression is not understood: {error.message}") from error
     except (IndexError, struct.error, UnicodeDecodeError, OverflowError, ValueError) as error:
-        raise NotUnderstood("The partition expression is not understood: it ends too early or holds what can not be") from error
+        raise NotUnderstood("The partition expression is not understood: it ends too early or has impossible values") from error
     return found
 
 

@@ -108,11 +108,11 @@ def _check_parameters(name: str, parameters: tuple[int, ...]) -> None:
     if name in {"char", "varchar"}:
         longest = 255 if name == "char" else 65535
         if len(parameters) != 1 or not 1 <= parameters[0] <= longest:
-            raise ValueError(f"the length of {name} lies between 1 and {longest}")
+            raise ValueError(f"the length of {name} must be from 1 to {longest}")
     elif name == "decimal":
         precision, scale = (*parameters, 0)[:2]
         if not (1 <= precision <= 38 and 0 <= scale <= precision):
-            raise ValueError("a decimal's precision lies between 1 and 38, its scale between 0 and the precision")
+            raise ValueError("a decimal's precision must be from 1 to 38, its scale from 0 to the precision")
     else:
         raise ValueError(f"{name} takes no parameters")
 

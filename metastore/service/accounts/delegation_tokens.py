@@ -94,7 +94,7 @@ def renew(call: Call, text: str | None) -> int:
     def work(session: Session) -> int:
         stored = delegation_tokens.find(session, token.identifier)
         if stored is None or stored.max_date < now:
-            raise MetaError("The delegation token is not there: it was cancelled or has expired; get a new one")
+            raise MetaError("The delegation token does not exist: it was cancelled or has expired; get a new one")
         if not hmac.compare_digest(stored.password, token.password):
             raise MetaError(f"The password of the delegation token of {stored.owner} is wrong")
         if not stored.renewer or stored.renewer != login.user:
@@ -166,7 +166,7 @@ def find_valid(metastore: Metastore, identifier: bytes) -> ValidToken:
     """Return the token of an identifier. MetaError for one that is not there, was cancelled or has expired."""
     stored = metastore.database.read(lambda session: delegation_tokens.find(session, identifier))
     if stored is None:
-        raise MetaError(f"The delegation token{_described(identifier)} is not there: it was cancelled or has expired; get a new one")
+        raise MetaError(f"The delegation token{_described(identifier)} does not exist: it was cancelled or has expired; get a new one")
     if stored.valid_until < now_ms():
         raise MetaError(
             f"The delegation token{_described(identifier)} has expired: let its renewer {stored.renewer} renew it, or get a new one"

@@ -34,7 +34,7 @@ def revoke(database: Database, principal: str, kind: int, location: str) -> None
 
     def work(session: Session) -> None:
         if not location_grants.delete(session, old):
-            raise NoSuchObject(f"{old.principal} was not granted {old.location}: `metastore locations list` shows what was")
+            raise NoSuchObject(f"{old.principal} was not granted {old.location}: `metastore locations list` shows the grants")
 
     database.write(work)
 

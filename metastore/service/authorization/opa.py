@@ -96,6 +96,6 @@ class Opa(Asking):
 
     def _batch(self, allowed: Any, number: int) -> list[bool]:
         if not isinstance(allowed, list) or not all(type(each) is int and 0 <= each < number for each in allowed):
-            raise self.unanswered(BATCH, f"has to say the places of what is allowed, and said {str(allowed)[:200]}")
+            raise self.unanswered(BATCH, f"has to return the positions of the allowed accesses, and returned {str(allowed)[:200]}")
         chosen = set(allowed)
         return [place in chosen for place in range(number)]

@@ -159,7 +159,7 @@ def _check_alone(call: Call, session: Session, table: Table, exchanged: Sequence
     for each in found:
         if each.table_id != table.id or each.partition not in names:
             raise MetaError(
-                f"The directory {each.location} is that of {named(call, table, [each])} too: no partition can move away with it"
+                f"The directory {each.location} is also the location of {named(call, table, [each])}: it can not be moved with a partition"
             )
 
 
@@ -170,7 +170,7 @@ def _moves(call: Call, table: Table, exchanged: Sequence[tuple[str, Partition, P
         place = old.sd.location if old.sd is not None else None
         if not place or not is_absolute(place) or not same_place(place, join(table.sd.location, name)):
             raise MetaError(
-                f"The partition {name} of {table.dbName}.{table.tableName} lies at {place}, not at its default place: "
+                f"The partition {name} of {table.dbName}.{table.tableName} is at {place}, not at its default place: "
                 "move its data there or drop it and add it to the other table"
             )
 

@@ -52,7 +52,7 @@ def snapshots(call: Call, name: TableName) -> list[IcebergSnapshot]:
         raise InvalidOperation(f"{table_label(table)} is not an Iceberg table, or has no {LOCATION}")
     own = table.sd.location if table.sd is not None else None
     if not own or not call.warehouse.is_below(place, own):
-        raise InvalidOperation(f"The metadata of {table_label(table)} lies at {place}, outside of {own}: it is not read")
+        raise InvalidOperation(f"The metadata of {table_label(table)} is at {place}, outside of {own}: it is not read")
     found = _read(call, place)
     try:
         names: dict[int, list[str]] = {}

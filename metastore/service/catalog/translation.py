@@ -24,7 +24,7 @@ DEFAULT_DATABASE = "default"
 """The database that every catalog begins with."""
 AS_EXTERNAL = "create_table_as_external"
 """The property that Hive 4 sends with a new table where its setting `hive.create.as.external.legacy` is on."""
-AT_ROOT = "{what} can not lie at {place}, the root of a file system: give a directory in it"
+AT_ROOT = "{what} can not be at {place}, the root of a file system: give a directory in it"
 CAPABILITY_NAMES = {ClientCapability.TEST_CAPABILITY: "TEST_CAPABILITY", ClientCapability.INSERT_ONLY_TABLES: "INSERT_ONLY_TABLES"}
 
 

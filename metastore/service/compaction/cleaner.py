@@ -68,7 +68,7 @@ def _is_free(metastore: Metastore, ready: Ready) -> bool:
     """Return whether no open transaction may still read an entry's replaced files; note the first that surely does not, once known."""
     entry, clock = ready.entry, ready.clock
     if entry.transaction is not None and clock.state == ABORTED:
-        reason = f"Transaction {entry.transaction} of the worker was aborted: what it made is not used"
+        reason = f"Transaction {entry.transaction} of the worker was aborted: its files are not used"
         metastore.database.write(partial(_end, entry=entry, state=FAILED, error=reason))
         return False
     following = entry.next_transaction
@@ -214,7 +214,7 @@ def _clean_dropped(metastore: Metastore, entry: QueueEntry, location: str) -> bo
         else:
             tables.lock(session, where.catalog, where.database, where.table or "")
         if others := occupants(session, [location]):
-            raise MetaError(f"{location} is not deleted: a table, database or partition lies at {others[0].location}")
+            raise MetaError(f"{location} is not deleted: a table, database or partition is at {others[0].location}")
 
     for error in deletion.delete_parts(metastore, str(where), location, [location], check).values():
         raise error

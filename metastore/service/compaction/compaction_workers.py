@@ -134,7 +134,7 @@ def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> No
     def work(session: Session) -> None:
         found = transactions.lock(session, transaction)()
         if found is not None and found.state == TRANSACTION_ABORTED:
-            raise TransactionAborted(f"Transaction txnid:{transaction} was aborted: compaction {info.id} can not go on in it")
+            raise TransactionAborted(f"Transaction txnid:{transaction} was aborted: compaction {info.id} can not continue in it")
         if found is None or found.state != TRANSACTION_OPEN:
             raise NoSuchTransaction(f"No such transaction txnid:{transaction}: open one for compaction {info.id}")
         entry = _locked(session, info, [WORKING], "worked on")

@@ -128,7 +128,7 @@ def _note(metastore: Metastore, where: CompactedObject, error: Exception) -> Non
     found = metastore.database.read(lambda session: compactions.of_table(session, *where[:3]))
     last = next((entry for entry in found if entry.partition == where.partition), None)
     if last is None or (last.state, last.error) != (DID_NOT_INITIATE, reason):
-        log.error("it can not be told whether a compaction is due", object=str(where), reason=reason)
+        log.error("whether a compaction is due can not be decided", object=str(where), reason=reason)
         did_not_initiate(metastore, where, MINOR, reason)
 
 

@@ -55,7 +55,7 @@ def found(session: Session, namespace: str, name: str | None) -> WMFullResourceP
 def _active(session: Session, namespace: str) -> WMFullResourcePlan:
     full = resource_plans.find_active(session, namespace)
     if full is None:
-        raise NoSuchObject(f"There is no active resource plan in {namespace}: activate one, or name the plan that is meant")
+        raise NoSuchObject(f"There is no active resource plan in {namespace}: activate one, or name a plan")
     return full
 
 

@@ -141,7 +141,7 @@ def transaction(call: Call, key: int) -> TransactionView:
     def work(session: Session) -> TransactionView:
         row = listings.transaction(session, key)
         if row is None:
-            raise NoSuchTransaction(f"There is no transaction {key}: it was never opened, or was forgotten after it had ended")
+            raise NoSuchTransaction(f"There is no transaction {key}: it was never opened, or was removed after it had ended")
         return TransactionView(row, listings.writes(session, key, MOST_WRITES))
 
     return call.database.read(work)

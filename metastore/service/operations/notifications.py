@@ -91,7 +91,7 @@ def count(call: Call, request: NotificationEventsCountRequest) -> int:
 def counted_database(call: Call, request: NotificationEventsCountRequest) -> tuple[str, str | None]:
     """Return catalog and database whose events a request counts, None for all of the catalog. MetaError where it names none."""
     if request.dbName is None:
-        raise MetaError("get_notification_events_count needs dbName: * stands for all databases")
+        raise MetaError("get_notification_events_count needs dbName: * means all databases")
     catalog, database = database_name(request.dbName, request.catName, call.config.default_catalog)
     return catalog, None if database == "*" else database
 
@@ -173,7 +173,7 @@ def _of(call: Call, name: TableName, table: Table, values: Sequence[str] | None,
         return None
     wanted = partition_name(call, table, values)
     if wanted not in found:
-        raise NoSuchObject(f"Partition {wanted} of {name} doesn't exist: add it before its files are told")
+        raise NoSuchObject(f"Partition {wanted} of {name} doesn't exist: add it before its files are reported")
     return found[wanted]
 
 

@@ -217,7 +217,7 @@ def _locked_parameters(session: Session, request: CommitTxnRequest) -> dict[str,
         raise MetaError(f"{where}: key should start with {KEY_PREFIX}")
     parameters = tables.lock_parameters(session, wanted.tableId)
     if parameters is None or wanted.key not in parameters:
-        raise MetaError(f"{where}: the table is not there or has no such parameter; set it before")
+        raise MetaError(f"{where}: the table does not exist or has no such parameter; set it before")
     return {**parameters, wanted.key: wanted.value}
 
 

@@ -72,7 +72,7 @@ def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
     name = table_name(request.dbName, request.tableName, None, call.config.default_catalog)
     key = TableKey(*name)
     if not request.validWriteIdlist:
-        raise MetaError(f"the write ids of {name} at its source are not told: send validWriteIdlist")
+        raise MetaError(f"the write ids of {name} at its source are missing: send validWriteIdlist")
     _, seen = parse_table(request.validWriteIdlist)
     aborted = sorted(seen.aborted)
 

@@ -119,7 +119,7 @@ def _unheld(work: SparkTransaction, table: AcidTableInfo, paths: list[str]) -> l
 def _lines(work: SparkTransaction, table: AcidTableInfo, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
     """Return files whose lines are rows unchanged, line by line. CanNotKeep."""
     if skipped(table) is not None:
-        raise faithful.CanNotKeep(f"{table.full_name}: its files begin or end with lines that are no rows; nothing was changed")
+        raise faithful.CanNotKeep(f"{table.full_name}: its files begin or end with lines that are not rows; nothing was changed")
     options = {"lineSep": "\n"}
     return work.spark.read.options(**options).text(paths), "text", options
 

@@ -164,7 +164,7 @@ def _check_replaced(info: AcidTableInfo, columns: Sequence[Column]) -> None:
     old = info.columns.names
     if [each.name for each in columns[: len(old)]] != old:
         raise WrongStatement(
-            f"{info.full_name}: columns can not be taken away or moved, as files hold their values by position. REPLACE COLUMNS may give "
+            f"{info.full_name}: columns can not be removed or moved, as files hold their values by position. REPLACE COLUMNS may give "
             f"other types and further columns behind {', '.join(old)}; CREATE TABLE .. AS makes a table of some columns"
         )
 

@@ -31,7 +31,7 @@ def change(session: SqlSession, names: Names, text: str, plan: Node) -> DataFram
     if found is None or info is None:
         return None
     if member(plan, "withSchemaEvolution"):
-        raise WrongStatement("WITH SCHEMA EVOLUTION is not there on transactional tables: ALTER TABLE .. ADD COLUMNS first")
+        raise WrongStatement("WITH SCHEMA EVOLUTION is not supported on transactional tables: ALTER TABLE .. ADD COLUMNS first")
     with _opened(session, names, text, plan, info) as (work, shown):
         table = AcidTable.within(work, info.database, info.name).alias(found[1])
         if kind(shown) == "MergeIntoTable":

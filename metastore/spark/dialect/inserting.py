@@ -65,13 +65,13 @@ def replaces_where(node: Node) -> Node | None:
     names.
     """
     if member(node, "withSchemaEvolution"):
-        raise WrongStatement("WITH SCHEMA EVOLUTION is not there on transactional tables: ALTER TABLE .. ADD COLUMNS first")
+        raise WrongStatement("WITH SCHEMA EVOLUTION is not supported on transactional tables: ALTER TABLE .. ADD COLUMNS first")
     if kind(node) == _WHERE:
         return node.deleteExpr()
     found = member(node, "replaceCriteriaOpt")  # later releases have it so
     criteria = None if found is None else option(found)
     if criteria is not None and kind(criteria) != "InsertReplaceWhere":
-        raise WrongStatement("INSERT .. REPLACE goes by a condition on transactional tables: write REPLACE WHERE, or a MERGE")
+        raise WrongStatement("INSERT .. REPLACE needs a condition on transactional tables: write REPLACE WHERE, or a MERGE")
     return None if criteria is None else criteria.cond()
 
 

@@ -117,7 +117,7 @@ class Sources:
                 frame = self._session.plain(text)
                 if view.columns and len(view.columns) != len(frame.columns):
                     raise WrongStatement(
-                        f"the view {view.name} has {len(view.columns)} columns, and its query {len(frame.columns)}: make it anew"
+                        f"the view {view.name} has {len(view.columns)} columns, and its query {len(frame.columns)}: create it again"
                     )
                 (frame.toDF(*view.columns) if view.columns else frame).createOrReplaceTempView(name)
                 made.append(name)
@@ -171,7 +171,7 @@ def _asks_row_ids(text: str) -> bool:
     pieces = tokens(text)
     names = {piece.name.upper() for piece in pieces if piece.kind in ("word", "quoted")}
     if _FILE_NAME in names:
-        raise WrongStatement(f"{_FILE_NAME} is not there on Spark: use input_file_name()")
+        raise WrongStatement(f"{_FILE_NAME} is not supported on Spark: use input_file_name()")
     stars = any(
         piece.text == "*" and before.word in ("SELECT", "DISTINCT", "ALL", ",", ".") for before, piece in itertools.pairwise(pieces)
     )

@@ -63,7 +63,7 @@ def _whole(session: SqlSession, names: Names, statement: CreateView) -> str:
 def _temporary(session: SqlSession, statement: CreateView, view: View, frame: DataFrame) -> None:
     name = statement.table[-1]
     if len(statement.table) > 1:
-        raise WrongStatement(f"the temporary view {'.'.join(statement.table)} lies in no database: write {name}")
+        raise WrongStatement(f"the temporary view {'.'.join(statement.table)} does not belong to a database: write {name}")
     key = ("global_temp", name.lower()) if statement.temporary == "GLOBAL" else (name.lower(),)
     if statement.if_not_exists and session.doors.temporary_view(key) is not None:
         return
@@ -77,7 +77,7 @@ def _temporary(session: SqlSession, statement: CreateView, view: View, frame: Da
 def _permanent(names: Names, statement: CreateView, text: str, frame: DataFrame) -> None:
     place = names.place(statement.table)
     if place is None:
-        raise WrongStatement(f"{'.'.join(statement.table)} lies in another catalog, which can not read transactional tables")
+        raise WrongStatement(f"{'.'.join(statement.table)} is in another catalog, which can not read transactional tables")
     comments = dict(statement.columns)
     properties = dict(statement.properties) | ({} if statement.comment is None else {"comment": statement.comment})
     table = Table(
@@ -139,6 +139,6 @@ def keep(session: SqlSession, names: Names, statement: Keep, run: Callable[[str]
         raise WrongStatement(f"{found.full_name} is transactional: cache its rows as they are now, by CACHE TABLE name AS a query of them")
     if statement.what == "MSCK":
         raise WrongStatement(
-            f"{found.full_name} is transactional: its partitions are those of the metastore; ALTER TABLE .. ADD PARTITION adds one"
+            f"{found.full_name} is transactional: its partitions are in the metastore; ALTER TABLE .. ADD PARTITION adds one"
         )
     return session.nothing()

@@ -69,7 +69,8 @@ def insert_into(frame: DataFrame, name: str, *, overwrite: bool) -> bool:
         columns = info.schema.names
         if len(columns) != len(frame.columns):
             raise WrongColumns(
-                f"{info.full_name} has the columns {', '.join(columns)}, and the rows {len(frame.columns)}: insertInto goes by position"
+                f"{info.full_name} has the columns {', '.join(columns)}, and the rows {len(frame.columns)}: "
+                "insertInto matches columns by position"
             )
         rows = frame.toDF(*columns)
         with session.writing() as work:
@@ -140,7 +141,7 @@ def create(frame: DataFrame, said: Said, *, replace: bool, must_be_there: bool) 
         if info is None and not said.is_transactional():
             return False
         if info is None and must_be_there:
-            raise WrongStatement(f"{said.table} is not there to be replaced: create() or createOrReplace() makes it")
+            raise WrongStatement(f"{said.table} does not exist and can not be replaced: create() or createOrReplace() creates it")
         _create(session, frame, said, replace=replace, there=info)
     return True
 

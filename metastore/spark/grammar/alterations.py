@@ -123,7 +123,7 @@ def _alteration(reader: Reader, table: Name, spec: Spec | None) -> OfTable | Ref
         return _drop_partitions(reader, table)
     said = reader.rest()
     return Refused(
-        f"ALTER TABLE {'.'.join(table)} {said[:80]}: not there for transactional tables on Spark; what is there: ADD, CHANGE, REPLACE and "
+        f"ALTER TABLE {'.'.join(table)} {said[:80]}: not supported for transactional tables on Spark; supported: ADD, CHANGE, REPLACE and "
         "RENAME COLUMN(S), RENAME TO, SET TBLPROPERTIES, ADD, DROP and RENAME PARTITION, ADD and DROP CONSTRAINT, COMPACT",
         table,
     )

@@ -271,7 +271,7 @@ def create_view(reader: Reader, *, replace: bool) -> CreateView | None:
 
 def export_import(reader: Reader, what: str) -> Refused:
     """Refuse EXPORT, IMPORT, LOCK and their like."""
-    return Refused(f"{what} is not there on Spark: {_INSTEAD[what]}")
+    return Refused(f"{what} is not supported on Spark: {_INSTEAD[what]}")
 
 
 _EXPLAINS = ("LOCKS", "AUTHORIZATION", "DEPENDENCY", "VECTORIZATION", "CBO", "AST", "DDL", "REOPTIMIZATION", "DEBUG", "DETAIL", "LINEAGE")
@@ -283,16 +283,16 @@ def explain(reader: Reader) -> Refused | None:
     if word not in _EXPLAINS or reader.next(1).kind == "end":
         return None
     instead = (
-        "SHOW LOCKS shows what is held while a statement runs"
+        "SHOW LOCKS shows the locks that are held while a statement runs"
         if word == "LOCKS"
         else "Spark has EXPLAIN EXTENDED, FORMATTED, COST and CODEGEN"
     )
-    return Refused(f"EXPLAIN {word} is not there on Spark: {instead}")
+    return Refused(f"EXPLAIN {word} is not supported on Spark: {instead}")
 
 
 _INSTEAD = {
     "EXPORT": "write the rows into a plain table with CREATE TABLE .. AS SELECT",
     "IMPORT": "make a table of the rows with CREATE TABLE .. AS SELECT",
-    "LOCK": "each statement locks what it needs; START TRANSACTION .. COMMIT holds locks over several",
-    "UNLOCK": "locks end with their transaction; `metastore locks release` ends those of others",
+    "LOCK": "each statement takes its own locks; START TRANSACTION .. COMMIT holds locks over several",
+    "UNLOCK": "locks end with their transaction; `metastore locks release` releases those of others",
 }

@@ -196,7 +196,7 @@ def _check(table: AcidTableInfo) -> None:
     source = table.format[0]
     if source == "csv" or (source == "json" and skipped(table) is not None):
         library = table.table.sd.serdeInfo.serializationLib
-        what = "" if source == "csv" else " with lines at the begin or end of files that are no rows"
+        what = "" if source == "csv" else " with lines at the beginning or end of files that are not rows"
         raise DoesNotFit(f"{table.full_name}: {library}{what} is not read and written here as Hive does it; use Hive")
     for column in table.columns if source == "text" else ():
         if isinstance(column.dataType, (ArrayType, MapType, StructType)):

@@ -69,7 +69,7 @@ def metastore_uri(spark: SparkSession) -> str:
             return uri
     uri = spark._jsc.hadoopConfiguration().get("hive.metastore.uris")  # noqa: SLF001  # where hive-site.xml and spark.hadoop.* end
     if not uri:
-        raise ValueError("Spark knows no metastore: set spark.hadoop.hive.metastore.uris=thrift://HOST:9083")
+        raise ValueError("The session of Spark has no metastore: set spark.hadoop.hive.metastore.uris=thrift://HOST:9083")
     return str(uri)
 
 

@@ -32,7 +32,7 @@ def parameter_of(read: Callable[[str], bytes], checkpoint: str) -> str:
     try:
         return PARAMETER + str(json.loads(read(path))["id"])
     except (FileError, ValueError, KeyError) as error:
-        raise NoQuery(f"{path} does not tell the query's id: {error}") from error
+        raise NoQuery(f"{path} does not contain the query's id: {error}") from error
 
 
 def add_parameter(txn: Transaction, database: str, table: str, parameter: str) -> None:
@@ -60,7 +60,7 @@ def note(info: AcidTableInfo, parameter: str, number: int) -> tuple[int, str, st
     """Return the changes of the table's parameters by a commit. NoTableId."""
     if info.table.id is None:
         raise NoTableId(
-            f"{info.full_name}: the metastore tells no ids of tables, by which a commit notes its batch; it must be as of Hive 4"
+            f"{info.full_name}: the metastore returns no ids of tables, which a commit needs to note its batch; use this server or Hive 4's"
         )
     return info.table.id, parameter, str(number)
 

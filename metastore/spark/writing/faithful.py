@@ -45,7 +45,7 @@ def check_columns(spark: SparkSession, table: AcidTableInfo, selected: Selected)
     files += [(path, False, None) for path in selected.originals]
     for path, events, length in files:
         if (reason := loss(columns_of(spark, path, events=events, length=length), wanted)) is not None:
-            raise CanNotKeep(f"{path} does not fit {table.full_name} as it is now: {reason}; nothing was changed")
+            raise CanNotKeep(f"{path} does not fit the present definition of {table.full_name}: {reason}; nothing was changed")
         if has_maps([kind for _, kind in wanted]) and (places := null_keys_of(spark, path, events=events, length=length)):
             names = ", ".join(name for place, (name, _) in enumerate(wanted) if place in places)
             raise CanNotKeep(
@@ -85,7 +85,9 @@ def _check_parquet_columns(spark: SparkSession, table: AcidTableInfo, paths: Seq
     for field in there.values():
         kind = table.kinds.get(field.name.lower())
         if kind is None:
-            reason: str | None = f"there are files with a column {field.name}, which the table does not have: Parquet goes by name"
+            reason: str | None = (
+                f"there are files with a column {field.name}, which the table does not have: Parquet matches columns by name"
+            )
         else:
             reason = loss([(field.name, ddl_of(field.dataType))], [(field.name, ddl_of(spark_type(kind)))])
         if reason is not None:
@@ -138,7 +140,7 @@ def check_kept(work: SparkTransaction, table: AcidTableInfo, changed: DataFrame,
     ]
     if events.join(ids, reduce(and_, same), "left_semi").limit(1).collect():
         raise CanNotKeep(
-            f"{table.full_name}: a row that would be written anew has a time of nanoseconds, of which Spark would write microseconds; "
+            f"{table.full_name}: a row to rewrite has a time of nanoseconds, which Spark would cut to microseconds; "
             f"change it with Hive, or set the column too ({', '.join(kept.names)})"
         )
 

@@ -110,7 +110,7 @@ class Statement:
                 self._work.files.delete(directory)
             except FileError as left:
                 reason = NotTakenBack(
-                    f"a statement on {self._table.full_name} failed ({error}), and what it had written into {directory} can not be removed "
-                    f"({left}); nothing of the transaction will be seen, begin it again"
+                    f"a statement on {self._table.full_name} failed ({error}), and its files in {directory} can not be removed "
+                    f"({left}); the transaction can not be committed, begin it again"
                 )
                 self._work.txn.spoil(reason)

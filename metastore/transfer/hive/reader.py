@@ -32,12 +32,12 @@ READ: dict[str, Callable[[HiveSchema, objects.Databases], Iterator[Record]]] = {
 VERSIONS = ("2.3", "3.", "4.")
 """Beginnings of the versions of Hive's schema that are read."""
 LEFT = {
-    "HIVE_LOCKS": "locks: who holds one of an open transaction asks for it again",
+    "HIVE_LOCKS": "locks: the client of an open transaction asks for them again",
     "MATERIALIZATION_REBUILD_LOCKS": "locks of rebuilds of materialized views",
     "DELEGATION_TOKENS": "delegation tokens: clients log in again",
     "DC_PRIVS": "privileges on data connectors",
     "IDXS": "indexes of Hive 2: make them again",
-    "NOTIFICATION_LOG": "events: consumers that have read all of them go on",
+    "NOTIFICATION_LOG": "events: consumers that have read all of them continue",
     "TXN_WRITE_NOTIFICATION_LOG": "files that open transactions wrote, for their events",
     "RUNTIME_STATS": "statistics of what ran",
     "SCHEDULED_EXECUTIONS": "executions of scheduled queries",
@@ -114,7 +114,7 @@ class HiveReader:
         if opened:
             shown = ", ".join(map(str, opened[:10])) + (" .." if len(opened) > 10 else "")
             yield (
-                f"{len(opened)} open transactions ({shown}) stay open: their clients may go on at the new server, those that nobody "
+                f"{len(opened)} open transactions ({shown}) stay open: their clients may continue at the new server, those that nobody "
                 "heartbeats are aborted there"
             )
         if not schema.has("NEXT_WRITE_ID") and not schema.is_empty("COMPLETED_TXN_COMPONENTS"):

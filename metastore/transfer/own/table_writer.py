@@ -94,7 +94,7 @@ class TableWriter:
             self._end_table()
             self._begin_table(record)
         elif self._table is None or record.key[:3] != self._table.key:
-            raise InvalidObject(f"{record.kind} {'.'.join(record.key)}: its table does not come before it")
+            raise InvalidObject(f"{record.kind} {'.'.join(record.key)}: its table is not before it")
         elif record.kind == "descriptor":
             self._hashes[record.key[3]] = self._describe(record.body["content"], record.key[3])
         else:
@@ -167,7 +167,7 @@ class TableWriter:
 
     def _database_of(self, catalog: str, database: str, key: Key) -> int:
         if (catalog, database) not in self._keys:
-            raise InvalidObject(f"table {'.'.join(key)}: its database is not there; move databases too, or make it")
+            raise InvalidObject(f"table {'.'.join(key)}: its database does not exist; move databases too, or create it")
         return self._keys[catalog, database]
 
     def _flush(self) -> None:

@@ -156,7 +156,9 @@ class OwnWriter:
         numbered = [(record, self._numbers(session, stored, record)) for record in records]
         taken = [record for record, numbers in numbered if numbers is not None]
         rows = [(*numbers, *_values(stored, record)) for record, numbers in numbered if numbers is not None]
-        skipped = [f"{key_text(record)}: what it belongs to or refers to is not there" for record, numbers in numbered if numbers is None]
+        skipped = [
+            f"{key_text(record)}: an object that it belongs to or refers to is missing" for record, numbers in numbered if numbers is None
+        ]
         columns = (*_numbered(stored), *stored.key, *stored.fields)
         if stored.kind == "transaction":
             now = int(time.time() * 1000)

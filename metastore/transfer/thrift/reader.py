@@ -32,7 +32,7 @@ EVENTS = 1000
 """Events of one call."""
 _LEFT = (
     "schemas, scheduled queries, properties and types: no method lists them",
-    "the queue of compactions, and what committed transactions wrote: ask for compactions again",
+    "the queue of compactions, and writes of committed transactions: queue compactions again",
 )
 
 

@@ -117,7 +117,7 @@ class Authenticator:
     def password(self, user: str, password: str, peer: Peer) -> Login:
         """Return the login of a user by password. Raises ClientRefused, also where others could read the password on its way."""
         if self.passwords is None:
-            raise ClientRefused(f"This server takes no passwords; it lets in by {', '.join(self.offered)}")
+            raise ClientRefused(f"This server takes no passwords; it accepts {', '.join(self.offered)}")
         if not peer.private:
             raise ClientRefused("A password is taken only over TLS or within the server's machine; connect with TLS")
         return self.passwords.check(user, password, peer.address.rpartition(":")[0])
@@ -153,7 +153,7 @@ class Authenticator:
 
     def login_missing(self) -> ClientRefused:
         """Return the answer to a client that calls without a login."""
-        return ClientRefused(f"This server asks for a login; it lets in by {', '.join(self.offered)}")
+        return ClientRefused(f"This server asks for a login; it accepts {', '.join(self.offered)}")
 
 
 def check(config: Config) -> None:
@@ -161,6 +161,6 @@ def check(config: Config) -> None:
     host = config.host if is_loopback(config.admin_host) or not config.admin_port else config.admin_host or config.host
     if not config.authentication and not is_loopback(host):
         raise ConfigError(
-            f"host {host} can be reached from other machines, and nothing says who is let in: set authentication, "
-            "or authentication=anonymous to let in everybody under any name"
+            f"host {host} can be reached from other machines, and no setting decides who may log in: set authentication, "
+            "or authentication=anonymous to accept everybody under any name"
         )

@@ -163,7 +163,7 @@ def _keys(issuer: Issuer, *, fresh: bool) -> KeySet:
             except (OSError, ValueError, TypeError, KeyError, JoseError) as error:
                 log.get("metastore.login").error("keys of tokens not fetched", issuer=issuer.name, url=issuer.url, reason=str(error)[:300])
         if issuer.keys is None or now - issuer.fetched_at > MAX_STALE:
-            raise ClientRefused("The keys of this server's token issuer can not be fetched; its log says why")
+            raise ClientRefused("The keys of this server's token issuer can not be fetched; its log has the reason")
         return issuer.keys
 
 

@@ -53,7 +53,7 @@ class Acceptor:
             )
         except GSSError as error:
             if not self.keytab.exists():
-                why = "the file is not there"
+                why = "the file does not exist"
             elif not os.access(self.keytab, os.R_OK, effective_ids=True):
                 why = "the file can not be read by the user who runs the server; give it to that user with mode 400"
             else:

@@ -74,7 +74,7 @@ class Ldap:
                 return self._searched(user, name, password) if self._config.ldap_bind_dn else self._tried(user, name, password)
             except LDAPException as error:
                 log.get("metastore.login").error("no answer of LDAP", reason=str(error)[:500])
-                raise ClientRefused("The directory (LDAP) that knows this server's users gives no answer; its log says why") from error
+                raise ClientRefused("The directory (LDAP) with this server's users gives no answer; its log has the reason") from error
 
     def _short_name(self, user: str) -> str | None:
         """Return the name of a user who wrote the domain or a distinguished name too; None for a domain that is not the setting's."""

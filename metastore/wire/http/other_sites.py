@@ -25,16 +25,16 @@ def check_page(method: str, headers: Mapping[str, str]) -> HttpAnswer | None:
     """Return the refusal of a request for a page that another site's page sends; None for others, and for who follows a link."""
     site, origin = headers.get("sec-fetch-site", ""), headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != headers.get("host"):
-        return _refusal(f"This request comes from {origin[:100]}: act on the pages of this server")
+        return _refusal(f"This request comes from {origin[:100]}: use the pages of this server")
     if site in ("", "same-origin") or (method in _LOOKS and (site == "none" or headers.get("sec-fetch-mode") == "navigate")):
         return None
-    return _refusal("This request comes from another site: act on the pages of this server")
+    return _refusal("This request comes from another site: use the pages of this server")
 
 
 def check_thrift(headers: Mapping[str, str]) -> HttpAnswer | None:
     """Return the refusal of a message that a page of any site may have sent; None for a message of a Thrift client."""
     if by_pages := [name for name in ("Origin", "Sec-Fetch-Site") if name.lower() in headers]:
-        return _refusal(f"The header {by_pages[0]} says that a page sends this: Thrift is for programs, pages of this server are at /ui")
+        return _refusal(f"The header {by_pages[0]} is sent by pages only: Thrift is for programs, pages of this server are at /ui")
     sent = headers.get("content-type", "")
     if sent.partition(";")[0].strip().lower() != CONTENT_TYPE:
         return HttpAnswer(415, f"The Content-Type is {sent[:100] or 'missing'}: send Thrift with Content-Type: {CONTENT_TYPE}\n".encode())

@@ -82,7 +82,7 @@ def _guess(start: bytes) -> str:
     if start[:1] == b"\x01":
         return "a SASL handshake, which this server does not offer; use hive.metastore.sasl.enabled=false"
     if start[:4] in (b"\x03\0\0\0", b"\x04\0\0\0"):
-        return "a SASL login that the client gave up before it began; its own log says why, such as a missing Kerberos ticket"
+        return "a SASL login that the client gave up before it began; its own log has the reason, such as a missing Kerberos ticket"
     return "no Thrift message"
 
 

@@ -81,7 +81,7 @@ def test_tokens_end_with_the_password_or_key_of_who_got_them(
     assert owners(server) == [("ann", ""), ("bob", "")]
     end(server, "ann")
     assert owners(server) == [("bob", "")]
-    with pytest.raises(MetaError, match="is not there: it was cancelled"):
+    with pytest.raises(MetaError, match="does not exist: it was cancelled"):
         service.find_valid(server, read_token(four[0]).identifier)
 
 

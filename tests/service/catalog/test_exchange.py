@@ -194,7 +194,7 @@ def lie_elsewhere(call: Call, base: Path) -> None:
         (put_directory, "target/y=1/m=b exists already: no partition can move there"),
         (put_file, "target/y=1 is not a directory"),
         (lose_directory, "source/y=1/m=b2 of the partition y=1/m=b2 does not exist"),
-        (lie_elsewhere, "y=1/m=b2 of default.source lies at file:.*/elsewhere, not at its default place"),
+        (lie_elsewhere, "y=1/m=b2 of default.source is at file:.*/elsewhere, not at its default place"),
     ],
 )
 def test_one_hindrance_keeps_all_where_they_are(call: Call, base: Path, hinder: Any, match: str) -> None:

@@ -327,10 +327,10 @@ def test_no_table_lies_at_the_root_of_a_file_system(call: Call, root: str, kind:
 @pytest.mark.parametrize("root", ROOTS)
 def test_no_partition_lies_at_the_root_of_a_file_system(call: Call, root: str) -> None:
     name = make_at(call, "t", None, keys=True)
-    with pytest.raises(MetaError, match=r"Partition k=1 of default\.t can not lie at .*the root of a file system"):
+    with pytest.raises(MetaError, match=r"Partition k=1 of default\.t can not be at .*the root of a file system"):
         add(call, name, [part(call, name, "1", root)])
     add(call, name, [part(call, name, "1", None)])
     before = partitions.get_partition(call, name, ["1"])
-    with pytest.raises(InvalidOperation, match=r"Partition \[1\] of default\.t can not lie at .*the root of a file system"):
+    with pytest.raises(InvalidOperation, match=r"Partition \[1\] of default\.t can not be at .*the root of a file system"):
         alter_partitions(call, name, [part(call, name, "1", root)])
     assert partitions.get_partition(call, name, ["1"]) == before

@@ -61,7 +61,7 @@ def test_an_exchange_does_not_move_what_others_have(call: Call) -> None:
     source, target = (make_table(call, table, keys=KEYS) for table in ("source", "target"))
     kept = put(add_at(call, source, "1", None))
     add_at(call, source, "2", f"file://{kept.parent}")
-    with pytest.raises(MetaError, match=r"is that of partition hive\.default\.source k=2 too"):
+    with pytest.raises(MetaError, match=r"is also the location of partition hive\.default\.source k=2"):
         exchange_partitions(call, {"k": "1"}, source, target)
     assert kept.exists()
     assert get_partition_names(call, source) == ["k=1", "k=2"]

@@ -86,7 +86,7 @@ def test_a_worker_whose_transaction_is_aborted_has_failed(call: Call) -> None:
     assert (clean(call.metastore), names(folder)) == (0, before)
     (entry,) = shown(call)
     assert entry.state == "failed"
-    assert entry.errorMessage == f"Transaction {transaction} of the worker was aborted: what it made is not used"
+    assert entry.errorMessage == f"Transaction {transaction} of the worker was aborted: its files are not used"
 
 
 def test_aborted_directories_below_the_compaction_go_with_it(call: Call) -> None:

@@ -114,5 +114,5 @@ def test_a_folder_in_which_something_lies_again_is_not_deleted(call: Call, where
     compactions.submit_for_cleanup(call, request, 1, 0)
     assert clean(call.metastore) == 0
     (entry,) = shown(call)
-    assert entry.errorMessage.startswith(f"file:{place} is not deleted: a table, database or partition lies at file:{folder.parent}")
+    assert entry.errorMessage.startswith(f"file:{place} is not deleted: a table, database or partition is at file:{folder.parent}")
     assert (folder / "k=1").exists()

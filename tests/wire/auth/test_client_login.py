@@ -74,8 +74,8 @@ def answering(answer: bytes, host: str = "127.0.0.1") -> Iterator[tuple[str, lis
         (b"\x05\x7f\xff\xff\xff", "does not speak SASL: .* bytes"),
         (b"\x03\0\0\0\x05never", "refuses the login by PLAIN: never"),
         (b"\x04\0\0\0\x01\xff", "refuses the login by PLAIN: "),
-        (b"\x02\0\0\0\0", "goes on with the status 2"),
-        (b"\x01\0\0\0\0", "goes on with the status 1"),
+        (b"\x02\0\0\0\0", "continues with the status 2"),
+        (b"\x01\0\0\0\0", "continues with the status 1"),
     ],
 )
 def test_a_server_that_does_not_let_in_is_told_apart(answer: bytes, reason: str) -> None:

@@ -255,7 +255,7 @@ def test_a_changed_keytab_serves_the_next_login(kdc: Kdc, tmp_path: Path) -> Non
     shutil.copy(changed, keytab)
     assert log_in(login, acceptor, "renewed")[0].login.user == "alice"
     keytab.unlink()
-    assert f"{keytab} does not serve: the file is not there" in refusal(login.begin("renewed").step(b""), acceptor)
+    assert f"{keytab} does not serve: the file does not exist" in refusal(login.begin("renewed").step(b""), acceptor)
 
 
 @pytest.mark.parametrize("token", [b"x", b"\x60\x01", os.urandom(1000)])
@@ -280,7 +280,7 @@ def test_settings_that_do_not_serve_end_the_start(kdc: Kdc, tmp_path: Path) -> N
     keytab = kdc.keytab(SERVICE)
     other = kdc.keytab(f"hive/other.example@{REALM}")
     for start, reason in (
-        (starts(keytab=tmp_path / "none"), "kerberos_keytab: .* the file is not there"),
+        (starts(keytab=tmp_path / "none"), "kerberos_keytab: .* the file does not exist"),
         (starts(keytab=other), f"kerberos_keytab: .* it has no key of {SERVICE}; `klist -kt` shows whose"),
         (starts(keytab=keytab, principal="hive"), "kerberos_principal must be service/host@REALM"),
         (starts(keytab=keytab, principal="hive/localhost"), "kerberos_principal must be service/host@REALM"),

@@ -267,7 +267,7 @@ def test_our_own_client_logs_in_over_http(place: Place, monkeypatch: pytest.Monk
     monkeypatch.setenv("HMS_JWT", token)
     with connect(uri, timeout=20, tls=place.trust) as client:
         assert client.get_all_databases() == ["default"]
-    with pytest.raises(LoginError, match="goes over HTTP"):
+    with pytest.raises(LoginError, match="needs HTTP"):
         connect(place.server.uri)
     with pytest.raises(LoginError, match="not a login over HTTP"):
         connect(uri, login=Token("x"))
@@ -306,7 +306,7 @@ def test_certificates_are_read_again_when_they_change(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--host", "0.0.0.0"), "nothing says who is let in"),
+        (("--host", "0.0.0.0"), "no setting decides who may log in"),
         (("--set", "authentication=certificate"), "needs tls_certificate and tls_client_ca"),
         (("--set", "authentication=jwt"), "needs jwt_jwks_urls or jwt_issuers"),
         (("--set", "authentication=ldap"), "needs ldap_url"),

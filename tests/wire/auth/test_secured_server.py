@@ -101,7 +101,7 @@ def test_a_token_serves_until_it_is_cancelled(server: Server, secured: Secured) 
                     by_token.renew_delegation_token(text)
         client.cancel_delegation_token(text)
     for _ in range(8):
-        with pytest.raises(LoginError, match="The delegation token of alice is not there: it was cancelled or has expired"):
+        with pytest.raises(LoginError, match="The delegation token of alice does not exist: it was cancelled or has expired"):
             secured.token(text).getStatus()
 
 
@@ -180,7 +180,7 @@ def test_the_command_line_logs_in_as_the_environment_says(server: Server, secure
         check=False,
     )
     assert ran.returncode == 1
-    assert "This server asks for a login; it lets in by kerberos, token" in ran.stderr
+    assert "This server asks for a login; it accepts kerberos, token" in ran.stderr
 
 
 def test_a_forged_token_is_refused(server: Server, secured: Secured) -> None:
@@ -192,7 +192,7 @@ def test_a_forged_token_is_refused(server: Server, secured: Secured) -> None:
 
 
 def test_a_client_without_login_is_kept_out(server: Server, secured: Secured) -> None:
-    with pytest.raises(Exception, match="This server asks for a login; it lets in by kerberos, token"):
+    with pytest.raises(Exception, match="This server asks for a login; it accepts kerberos, token"):
         connect(secured.uri, timeout=30).get_all_databases()
 
 
@@ -262,7 +262,7 @@ def test_without_the_library_server_and_client_say_what_to_install(kdc: Kdc, tmp
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"hive.metastore.kerberos.keytab.file": "/nowhere"}, "kerberos_keytab: .* the file is not there"),
+        ({"hive.metastore.kerberos.keytab.file": "/nowhere"}, "kerberos_keytab: .* the file does not exist"),
         ({"hive.metastore.kerberos.principal": f"hive/other@{REALM}"}, f"it has no key of hive/other@{REALM}"),
         ({"hive.metastore.kerberos.principal": ""}, "needs kerberos_principal and kerberos_keytab"),
         ({"hadoop.rpc.protection": "much"}, "none of authentication, integrity, privacy"),

@@ -67,7 +67,7 @@ def get_partition_names_by_expression(
     def named(_: Session, table: Table, rows: Sequence[Row]) -> list[tuple[str, list[Any]]]:
         keys = table.partitionKeys
         if any(position >= len(keys) for position, _ in ordered):
-            raise MetaError(f"The order {order} names a partition key that is not there: give positions from 0 to {len(keys) - 1}")
+            raise MetaError(f"The order {order} names a missing partition key: give positions from 0 to {len(keys) - 1}")
         read = [(position, key_type(keys[position].type).read_value) for position, _ in ordered]
         values = (orjson.loads(row[2]) for row in rows)
         return [(row[1], [of(each[position]) for position, of in read]) for row, each in zip(rows, values, strict=True)]
@@ -99,8 +99,8 @@ def drop_partitions_by_expressions(
     for (_, level), chosen in zip(dropped, _chosen(call, name, [each.expression for each in dropped]), strict=True):
         if chosen.unjudged:
             raise MetaError(
-                f"Unexpected unknown partitions to drop: the expression does not tell of all partitions of {name} whether it selects "
-                f"them: {_some(chosen.unjudged)}; compare keys with constants, and drop by name what has a value that its key's type lacks"
+                f"Unexpected unknown partitions to drop: the expression can not be evaluated for some partitions of {name}: "
+                f"{_some(chosen.unjudged)}; compare keys with constants, and drop by name those with a value that their key's type lacks"
             )
         if not chosen.found and not if_exists:
             raise NoSuchObject(f"Some partitions to drop are missing: an expression selects none of {name}")
@@ -197,7 +197,7 @@ def _text(expression: bytes) -> str:
         return expression.decode()
     except UnicodeDecodeError as error:
         raise MetaError(
-            f"The partition expression, {len(expression)} bytes, is neither what Hive's client serialises nor a filter string"
+            f"The partition expression, {len(expression)} bytes, is neither a serialised expression of Hive's client nor a filter string"
         ) from error
 
 
@@ -210,7 +210,7 @@ def _order(text: str | None) -> list[tuple[int, bool]]:
     if not signs or len(wanted) != len(signs):
         return []
     if not all(each.isascii() and each.isdigit() for each in wanted):
-        raise MetaError(f"The order {text} names a partition key that is not there: give positions from 0 on")
+        raise MetaError(f"The order {text} names a missing partition key: give positions from 0 on")
     return [(int(each), sign == "-") for each, sign in zip(wanted, signs, strict=True)]
 
 

@@ -189,7 +189,7 @@ def _update(
     names = partitions_named(call, table, [each.statsDesc.partName for each in new])
     if len(set(names)) < len(names):
         twice = next(each for number, each in enumerate(names) if each in names[:number])
-        raise MetaError(f"Partition {twice} of {name} comes more than once in one request for statistics")
+        raise MetaError(f"Partition {twice} of {name} occurs more than once in one request for statistics")
     keys, structs = checked(table, new)
     columns = cache(lambda: encoded(structs))
     of_event = [with_columns(each, structs[key]) for each, key in zip(new, keys, strict=True)]

@@ -190,7 +190,9 @@ def _with_columns(call: Call, name: TableName) -> tuple[Table, list[FieldSchema]
         return table, []
     serde = table.sd.serdeInfo.serializationLib if table.sd.serdeInfo is not None else None
     if serde and not is_class_name(serde):
-        raise MetaError(f"The columns of {name} are told by its serde {serde}, which is not a name of a class in Java: correct the serde")
+        raise MetaError(
+            f"The columns of {name} are defined by its serde {serde}, which is not a name of a class in Java: correct the serde"
+        )
     return table, table.sd.cols
 
 
