@@ -97,7 +97,7 @@ class SocketConnection:
 
 
 class HttpConnection:
-    """Thrift over HTTP: each message is a request, which says who asks."""
+    """Thrift over HTTP: each message is a request, with the login in it."""
 
     def __init__(
         self, host: str, port: int, path: str, timeout: float | None, tls: ssl.SSLContext | None, login: HttpLogin | None

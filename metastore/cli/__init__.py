@@ -11,7 +11,7 @@
     tokens       list and revoke delegation tokens
     config       show every setting, its value and where it came from
     ls, show     look at databases, tables and partitions of any Hive metastore
-    top, slow    watch what a server does: calls per second, waiting locks, calls that took long
+    top, slow    watch a server: calls per second, waiting locks, calls that took long
     txns, locks  show transactions and locks, abort and release them
     locations    let users and roles put data outside of their databases
     compactions  list, queue, try again and take off compactions of transactional tables

@@ -23,9 +23,9 @@ class ClientMechanism(Protocol):
     name: str
     """As SASL registers it: "GSSAPI"."""
     reveals_secret: bool
-    """Whether who reads the messages could log in by them: such a login needs TLS."""
+    """Whether a reader of the messages could log in with them: such a login needs TLS."""
     complete: bool
-    """Whether the client has proved who it is, and that the server is who it should be, if the mechanism does."""
+    """Whether the client has proved its identity, and checked the server's, if the mechanism does."""
     layer: Layer | None
     """The protection of the frames after the login; None until it is complete, and where nothing protects them."""
 

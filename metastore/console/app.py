@@ -32,7 +32,7 @@ from metastore.work import PARTS
 
 API = "/api/v1"
 LOGIN = f"{UI}/login"
-"""Where visitors are asked to log in who may look without."""
+"""The page where visitors without a login are asked for one."""
 STATUS: dict[type[MetastoreError], int] = {PermissionDenied: 403, NoSuchObject: 404, NoSuchTransaction: 404, NoSuchLock: 404}
 """HTTP status by class of error; any other error is 400."""
 

@@ -27,7 +27,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """From who waits to whom it waits for: the path of a curve."""
+    """The path of a curve from a waiting box to the one that it waits for."""
 
     waiter: str
     blocker: str
@@ -45,7 +45,7 @@ class Drawing:
 
 
 def draw(holders: Sequence[Holder]) -> Drawing | None:
-    """Return the drawing of those who wait or hold up others; None for nobody, or more than `MOST`."""
+    """Return the drawing of the holders that wait or hold up others; None for none, or more than `MOST`."""
     if not 0 < len(holders) <= MOST:
         return None
     columns: dict[int, list[Holder]] = {}
@@ -66,7 +66,7 @@ def draw(holders: Sequence[Holder]) -> Drawing | None:
 
 
 def _depths(holders: Sequence[Holder]) -> dict[str, int]:
-    """Return for each the length of the longest way to one who waits for nobody; in a circle it ends at the number of holders."""
+    """Return for each the length of the longest way to one that waits for none; in a circle it ends at the number of holders."""
     depths = {each.key: 0 for each in holders}
     for _ in holders:
         for each in holders:

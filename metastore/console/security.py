@@ -37,7 +37,7 @@ def new_token() -> str:
 
 
 def check_action(visit: Visit) -> None:
-    """Raise PermissionDenied for a request to change something from whom no actions are offered to."""
+    """Raise PermissionDenied for a request to change something by a visitor to whom no actions are offered."""
     if not visit.may_act:
         raise PermissionDenied("Log in to act: a server without logins accepts actions only from its own machine")
 

@@ -87,7 +87,7 @@ class Holder:
     waits_for: list[str] = field(default_factory=list)
     """Keys of holders."""
     holds_up: list[str] = field(default_factory=list)
-    """Keys of all who wait for it, directly or for somebody who does."""
+    """Keys of all that wait for it, directly or not."""
     contended: list[str] = field(default_factory=list)
     """The objects that it holds and others wait for."""
 
@@ -97,7 +97,7 @@ class Holder:
 
 
 def holders(locks: Iterable[Lock]) -> dict[str, Holder]:
-    """Return all holders by their keys, with who waits for whom."""
+    """Return all holders by their keys, with the waits between them."""
     found: dict[str, Holder] = {}
     by_lock: dict[int, str] = {}
     listed = list(locks)
@@ -131,7 +131,7 @@ def _waiters(found: dict[str, Holder]) -> dict[str, list[str]]:
 
 
 def _reached(key: str, waiters: dict[str, list[str]]) -> list[str]:
-    """Return who waits for a holder, through any number of others; not itself, though it be in a circle."""
+    """Return the holders that wait for one, through any number of others; not itself, though it be in a circle."""
     seen: dict[str, None] = {}
     left = list(waiters.get(key, ()))
     while left:
@@ -156,5 +156,5 @@ def _in_circle(holder: Holder, found: dict[str, Holder]) -> bool:
 
 
 def involved(found: dict[str, Holder]) -> Sequence[Holder]:
-    """Return those who wait or hold up others."""
+    """Return the holders that wait or hold up others."""
     return [each for each in found.values() if each.waits_for or each.holds_up]

@@ -1,9 +1,9 @@
 r"""Match `LIKE` patterns on partition values. Never uses a backtracking engine.
 
-Two generations of clients write two languages. 4.x servers read SQL: `%` any characters, `_` one, `\` takes the meaning
-of either away. 2.3 and 3.1 servers handed LIKE to JDO, where `.*` means any characters and `.` one, and Spark still
-writes that (`startswith("a")` arrives as `like "a.*"`). A pattern without `.*` is SQL. One that holds it may match what
-either reading matches: no partition that the client meant is lost, and none is dropped that it may not have meant.
+Two generations of clients write two languages. 4.x servers read SQL: `%` any characters, `_` one, `\` takes the meaning of either away. 2.3
+and 3.1 servers handed LIKE to JDO, where `.*` means any characters and `.` one, and Spark still writes that (`startswith("a")` arrives as
+`like "a.*"`). A pattern without `.*` is SQL. One that holds it matches by either reading: no partition that the client meant is lost, and
+none is dropped that it may not have meant.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class AcidTable:
         """Replace all rows of the table, or of the partitions of the new rows. The errors of `insert`.
 
         `partitions` names, as `k=v/..`, further ones that are emptied, and made where they are missing.
-        It waits for all who read or write the table, and they for it, as with Hive's `hive.txn.xlock.iow`: an insert that began before
+        It waits for all readers and writers of the table, and they for it, as with Hive's `hive.txn.xlock.iow`: an insert that began before
         and committed afterwards would never be seen. In a transaction nothing else may be written to the table behind it: CanNotChange.
         """
         self._run(lambda work, info: insert(work, info, rows, overwrite=True, partitions=partitions))

@@ -1,4 +1,4 @@
-"""The two sides of a move: a reader yields records, a writer takes them. Whatever moves or compares metadata is made of the two."""
+"""The two sides of a move: a reader yields records, a writer takes them. Moves and comparisons of metadata consist of the two."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class TakenAway:
             except MetastoreError as error:
                 errors[source] = error
             else:
-                if renamed is not None:  # else it is not there, or went with another one that it lay in
+                if renamed is not None:  # else it is missing, or was taken with another one that contained it
                     self._taken.append(Taken(source, target if renamed else None, None, purge))
                     if empties:
                         self._warehouse.make(source)

@@ -23,7 +23,7 @@ def trash_root(location: Location) -> str:
 
 
 def own_user() -> str:
-    """Return the name of the user whom the server runs as."""
+    """Return the name of the user who runs the server."""
     try:
         return getuser()
     except (KeyError, OSError):  # a container's user without an entry in the system's list

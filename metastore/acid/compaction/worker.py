@@ -98,7 +98,7 @@ class CompactionWorker:
         refusals: tuple[type[Exception], ...] = (*self._kind.refusals, compacting.NoPartition)
         try:
             work = self._kind.open(entry)
-        except Exception as error:  # noqa: BLE001  # whatever it is, the queue must hear of it
+        except Exception as error:  # noqa: BLE001 # any error must be reported to the queue
             return self._end(entry, client.mark_failed, "failed", f"no transaction: {error}")
         try:
             return self._compact(client, entry, work)

@@ -41,9 +41,9 @@ from metastore.acid.values.types import UnknownType, arrow_type, with_timestamps
 from metastore.rules.transactions.acid_directories import SeenWriteIds
 
 OLDEST, NEWEST = -292 * 365 * 86_400_000, 292 * 365 * 86_400_000
-"""Milliseconds since 1970 between which PyArrow reads times, in whatever zone."""
+"""Milliseconds since 1970 between which PyArrow reads times, in any zone."""
 ERA = 2 * 86_400_000
-"""Milliseconds since 1970 from which on it writes them as Java reads them, in whatever zone: see `row_file`."""
+"""Milliseconds since 1970 from which on it writes them as Java reads them, in any zone: see `row_file`."""
 EVENTS_AT_A_TIME = 1 << 20
 _IDS = slice(2, 5)
 """The numbers of ORC's columns that hold a row's id."""

@@ -51,7 +51,7 @@ def add(
 def show(
     as_json: AsJson = False, db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None
 ) -> None:
-    """Print who has which passwords and keys."""
+    """Print the users with their passwords and keys."""
     from metastore.store.accounts import credentials
 
     with opened(db, config, hive_site, assignments) as database:

@@ -72,7 +72,7 @@ def revoke(
 def show(
     db: Db = None, config: ConfigFile = None, hive_site: HiveSite = None, assignments: Assignments = None, as_json: AsJson = False
 ) -> None:
-    """List who may put data where."""
+    """List the locations with the users and roles that may put data there."""
     from metastore.service.authorization import location_grants
 
     kinds = {1: "user", 2: "role", 3: "group"}

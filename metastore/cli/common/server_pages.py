@@ -62,7 +62,7 @@ def waiting_since(uri: str, tls_ca: Path | None) -> dict[int, int]:
 
 
 def _headers() -> dict[str, str]:
-    """Return the headers that say who asks. Raises _NoLogin."""
+    """Return the headers of the login. Raises _NoLogin."""
     from metastore.client_login import Bearer, LoginError, Plain, from_environment
 
     try:

@@ -157,7 +157,7 @@ def _sample(uri: str, tls_ca: Path | None) -> Sample:
 
 
 def _waiting(uri: str, tls_ca: Path | None) -> list[Sequence[str]]:
-    """Return the locks that wait, as rows; none where Thrift is not to be had by who asks."""
+    """Return the locks that wait, as rows; none where the caller can not use Thrift."""
     from thriftpy2.thrift import TException
 
     from metastore.cli.transactions.locks import values_of, with_waits

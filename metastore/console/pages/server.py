@@ -36,7 +36,7 @@ def slow_calls(visit: Visit) -> SlowCalls:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A periodic job and who runs it, until when, in milliseconds."""
+    """A periodic job, its present holder, and the end of the lease, in milliseconds."""
 
     name: str
     holder: str | None

@@ -121,7 +121,7 @@ class Locks:
     """The number of all that fit; `rows` has the first of them."""
     blocking: list[Holder]
     involved: list[Holder]
-    """All who wait or hold up others."""
+    """All holders that wait or hold up others."""
 
 
 def all_locks(visit: Visit, database: str = "", table: str = "") -> Locks:
@@ -144,7 +144,7 @@ def all_locks(visit: Visit, database: str = "", table: str = "") -> Locks:
 
 @dataclass(frozen=True, slots=True)
 class OneLock:
-    """A lock with its components, and whom it holds up."""
+    """A lock with its components, and the ones that it holds up."""
 
     id: int
     locks: list[Lock]

@@ -283,7 +283,7 @@ def _sources(call: Call, made: Any, catalog: str | None) -> Iterator[Want]:
 
 
 def parents(call: Call, keys: Sequence[Any] | None, catalog: str | None) -> Iterator[Want]:
-    """Want to see the tables that foreign keys of a table refer to, which are of its catalog whatever the keys name."""
+    """Want to see the tables that foreign keys of a table refer to, which are of its own catalog even if the keys name another."""
     for key in keys or ():
         found = named(call, key.pktable_db, key.pktable_name, catalog)
         if found is not None:

@@ -172,7 +172,7 @@ def counts_events(call: Call, args: Any) -> Iterator[Want]:
 
 
 def as_caller(decision: Decision, args: Any) -> None:
-    """Note who really opens a transaction or asks for a lock: only that user can go on with it."""
+    """Note the real caller that opens a transaction or requests a lock: only that user can continue it."""
     if decision.who.user is not None:
         args.rqst.user = decision.who.user
 
@@ -234,7 +234,7 @@ def seen_events(decision: Decision, events: Sequence[Any]) -> list[Any]:
 
 
 def _is_shown(decision: Decision, named: NamedTable) -> bool:
-    """Return whether a table may be known of that a message names; of an old name counts who might see it while the table had it."""
+    """Return whether the caller may know of a table that a message names; for an old name the rights under that name count."""
     where = named.catalog or decision.call.config.default_catalog, named.database
     if not named.was_own:
         return named.table in decision.tables(*where, [named.table])

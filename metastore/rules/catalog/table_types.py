@@ -64,7 +64,7 @@ Root = Literal["managed", "external", "none"]
 
 
 SOFT_DELETE = "soft_delete"
-"""Parameter of a table that Hive 4 drops without its data, for who still reads it."""
+"""Parameter of a table that Hive 4 drops without its data, for its open readers."""
 _WITH_TRANSACTION = re.compile(r"\.v\d+\Z", re.ASCII)
 
 

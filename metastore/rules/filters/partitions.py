@@ -7,8 +7,8 @@ The comparison is exact for every key type: integers, decimals and floats compar
 its padding, booleans false before true. A number equals a text key if it is written in the same way; a text that is the same number in
 another spelling (`07`) may match, since engines read such a key as a number. Whether a text is less than a number is unknown. The default
 partition is like SQL's null: no comparison with it is true, `!=` and `not in` included; with a text key it compares by its name, as on
-Java's server, so it may match. A value that is not of its key's type can not be evaluated: engines differ in what they read there, and all
-of them filter again. Nothing here asks how partitions are stored.
+Java's server, so it may match. A value that is not of its key's type can not be evaluated: engines read it differently, and all of them
+filter again. This module does not depend on the storage of partitions.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _BATCH = 1000
 
 @dataclass(frozen=True, slots=True)
 class ValidToken:
-    """A token that lets in: its password, and who logs in with it."""
+    """A valid token: its password, and the user who logs in with it."""
 
     password: bytes
     login: Login

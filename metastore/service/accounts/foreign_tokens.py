@@ -41,26 +41,26 @@ def remove_token(call: Call, identifier: str | None) -> bool:
 
 
 def get_token(call: Call, identifier: str | None) -> str:
-    """Return a token, "" if it is not there. MetaError for who may not."""
+    """Return a token, "" if it is missing. MetaError for a caller without the right."""
     _check(call)
     return call.database.read(lambda session: delegation_tokens.find_foreign(session, identifier or "")) or ""
 
 
 def get_identifiers(call: Call) -> list[str]:
-    """Return the identifiers of all tokens. MetaError for who may not."""
+    """Return the identifiers of all tokens. MetaError for a caller without the right."""
     _check(call)
     return call.database.read(delegation_tokens.foreign_identifiers)
 
 
 def add_master_key(call: Call, key: str | None) -> int:
-    """Keep a key and return its number. MetaError for who may not."""
+    """Store a key and return its number. MetaError for a caller without the right."""
     _check(call)
     text = _text(call, key)
     return call.database.write(lambda session: delegation_tokens.add_key(session, text))
 
 
 def update_master_key(call: Call, number: int | None, key: str | None) -> None:
-    """Change a key. NoSuchObject, MetaError for who may not."""
+    """Change a key. NoSuchObject, MetaError for a caller without the right."""
     _check(call)
     text = _text(call, key)
     if not call.database.write(lambda session: delegation_tokens.update_key(session, number or 0, text)):
@@ -74,6 +74,6 @@ def remove_master_key(call: Call, number: int | None) -> bool:
 
 
 def get_master_keys(call: Call) -> list[str]:
-    """Return all keys. MetaError for who may not."""
+    """Return all keys. MetaError for a caller without the right."""
     _check(call)
     return call.database.read(delegation_tokens.keys)

@@ -14,7 +14,7 @@ from metastore.service.call.identity import Login
 
 
 def admit(config: Config, client: Client, login: Login) -> None:
-    """Let a client in as the user whom its login proved."""
+    """Accept a client as the user whom its login proved."""
     client.login = login
     client.user = login.user
     client.groups = list(groups_of(config, login.user) if login.groups is None else login.groups)

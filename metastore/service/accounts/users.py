@@ -92,7 +92,7 @@ def revoke(database: Database, user: str, credential_id: int | None = None) -> R
 def check(metastore: Metastore, user: str, password: str, costly: AbstractContextManager[None]) -> Login | None:
     """Return the login of a user whose password or key fits; None if none does.
 
-    Within `costly` a hash is computed, once, for wrong, expired and unknown alike: the time that it takes shows nobody who is a user.
+    Within `costly` a hash is computed, once, for wrong, expired and unknown alike: its time does not reveal whether a user exists.
     """
     found = metastore.database.read(lambda session: credentials.of_user(session, user))
     now = time.time()
@@ -115,7 +115,7 @@ def _fits(stored: str, password: str, costly: AbstractContextManager[None]) -> b
     if _is_verified(mark):
         return True
     with costly:
-        if _is_verified(mark):  # by another who came with it meanwhile
+        if _is_verified(mark):  # by another login with the same password meanwhile
             return True
         salt = base64.b64decode(stored.split("$")[1])
         if not hmac.compare_digest(_hashing.submit(_scrypt, password, salt).result(), stored):

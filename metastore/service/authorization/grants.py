@@ -254,7 +254,7 @@ def _has(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:
 
 
 def _may_grant(snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
-    """Return whether a privilege may be granted on: by the owner, or by who holds it with the option to grant it."""
+    """Return whether a privilege may be granted on: by the owner, or by a user who holds it with the option to grant it."""
     where = (access.catalog, access.database)
     if access.kind == ROLE:
         return access.name in rights.roles_to_grant

@@ -39,7 +39,7 @@ class Metastore:
 
 @dataclass(slots=True)
 class Client:
-    """One connection's client: where it comes from and whom its calls act for."""
+    """One connection's client: its address and the user for whom its calls act."""
 
     address: str
     user: str | None = None

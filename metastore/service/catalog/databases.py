@@ -93,8 +93,8 @@ def get_database(call: Call, catalog: str, name: str | None) -> Database:
 def refuse_remote(call: Call, catalog: str, name: str) -> None:
     """Raise MetaError if a database is there and of type REMOTE: its tables are in another system, from where nobody fetches them.
 
-    Hive's server asks the system that the data connector names. Where it can not, it answers so too to who asks for one table or by
-    `get_tables`, and other listings are empty.
+    Hive's server asks the system that the data connector names. Where it can not, it also refuses `get_table` and `get_tables`, and other
+    listings are empty.
     """
     found = call.database.read(lambda session: databases.find(session, catalog, name))
     if found is not None and found.type == DatabaseType.REMOTE:

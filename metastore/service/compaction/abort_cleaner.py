@@ -57,7 +57,7 @@ def _clean(metastore: Metastore, aborted: Aborted, now: int) -> bool:
         return False
     try:
         _clean_object(metastore, where)
-    except Exception as error:  # noqa: BLE001  # whatever it is, the entry says it and others go on
+    except Exception as error:  # noqa: BLE001 # any error is noted in the entry, and the others continue
         _pause(metastore, where, waiting[0] if waiting else None, error)
         return False
     metastore.database.write(lambda session: compactions.delete_of_object(session, where, ABORT_CLEANUP, [READY]))

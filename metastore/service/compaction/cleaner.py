@@ -94,7 +94,7 @@ def _clean(metastore: Metastore, ready: Ready) -> bool:
         return _clean_compacted(metastore, ready)
     except CleaningRefused as error:
         metastore.database.write(partial(_end, entry=entry, state=REFUSED, error=str(error)))
-    except Exception as error:  # noqa: BLE001  # whatever it is, the entry says it and others go on
+    except Exception as error:  # noqa: BLE001 # any error is noted in the entry, and the others continue
         _pause(metastore, entry, error)
     return False
 

@@ -141,7 +141,7 @@ def _values(request: CompactionRequest) -> dict[str, object]:
 
 
 def submit_for_cleanup(call: Call, request: CompactionRequest, highest_write_id: int, transaction: int) -> bool:
-    """Hand files to the cleaner: those at the property `location` go once nobody can read them who began before `transaction` ended."""
+    """Hand files to the cleaner: those at the property `location` are deleted once all that began before `transaction` ended have ended."""
     where = object_of(call, request.dbname, request.tablename, request.partitionname)
     kind = type_letter(request.type)
     values = {**_values(request), "highest_write_id": highest_write_id, "transaction_id": transaction or None}
@@ -177,7 +177,7 @@ def abort(call: Call, keys: Sequence[int]) -> tuple[dict[int, AbortCompactionRes
 
 
 def show(call: Call, request: ShowCompactRequest) -> list[ShowCompactResponseElement]:
-    """Return the queue and its history, filtered by what is set; without an order the last change comes first. MetaError."""
+    """Return the queue and its history, filtered by the set fields; without an order the last change comes first. MetaError."""
     database = request.dbName or None
     filters: dict[str, object] = {
         "id": request.id or None,

@@ -116,7 +116,7 @@ def _initiate(metastore: Metastore, known: _Known, where: CompactedObject) -> bo
     try:
         _refuse_after_failures(metastore, own)
         kind = _due(metastore, known, known.places[where.partition].location)
-    except Exception as error:  # noqa: BLE001  # whatever it is, the history says it and others go on
+    except Exception as error:  # noqa: BLE001 # any error is noted in the history, and the others continue
         _note(metastore, where, error)
         return False
     return kind is not None and enqueue(metastore, where, kind, known.pool, known.table.owner)

@@ -209,7 +209,7 @@ def create_or_drop_trigger_in_pool(
 
 
 def _entity(mapping: WMMapping) -> tuple[str, str]:
-    """Return type and name of whom a mapping is for."""
+    """Return type and name of a mapping's user, group or application."""
     return (mapping.entityType or "").strip().upper(), name_of(mapping.entityName, "mapped user, group or application")
 
 

@@ -1,1 +1,1 @@
-"""For those who run a server: health, figures, notifications, pages to browse."""
+"""For operators of a server: health, figures, notifications, pages to browse."""

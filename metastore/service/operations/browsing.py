@@ -205,7 +205,7 @@ def no_event(key: int) -> NoSuchObject:
 
 
 def leases(call: Call) -> list[LeaseRow]:
-    """Return who runs the periodic jobs."""
+    """Return the holders of the periodic jobs."""
     return call.database.read(listings.all_leases)
 
 

@@ -114,7 +114,7 @@ class Readiness:
     def _read(self) -> str:
         try:
             found, newest = migrate.current(self._database), migrate.revisions()[-1]
-        except Exception as error:  # noqa: BLE001  # whatever it is, calls would meet it too
+        except Exception as error:  # noqa: BLE001 # calls would meet any such error too
             return f"the database can not be asked: {type(error).__name__}: {str(error)[:300]}"
         return "" if found == newest else f"the schema has revision {found}, this version needs {newest}: run `metastore db upgrade`"
 

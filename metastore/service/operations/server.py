@@ -25,7 +25,7 @@ WITHOUT_EFFECT = {
     "hive.metastore.client.socket.timeout": "600s",
     "hive.metastore.partition.order.expr": '"PART_NAME" asc',
 }
-"""The settings of a connection that only Java's server heeds, with their defaults: they are kept for who asks."""
+"""The settings of a connection that only Java's server heeds, with their defaults: they can be set and read."""
 READABLE = re.compile(r"(hive|hdfs|mapred|metastore).*")
 
 

@@ -197,7 +197,7 @@ def get_open_transactions(call: Call, without: Collection[int] = ()) -> GetOpenT
 
 
 def get_open_transactions_info(call: Call) -> GetOpenTxnsInfoResponse:
-    """Return who opened the transactions that are open or aborted, ascending by id; times in milliseconds."""
+    """Return the transactions that are open or aborted with their owners, ascending by id; times in milliseconds."""
     mark, found = call.database.read(transactions.shown)
     return GetOpenTxnsInfoResponse(
         txn_high_water_mark=mark,

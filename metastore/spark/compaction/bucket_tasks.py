@@ -74,5 +74,5 @@ def _rewrite(form: Form, deletes: bool, bucket: Bucket) -> tuple[str | None, str
         return (rewrite_deletes if deletes else _rewrite_rows)(form, bucket, name), ""
     except CanNotCopy as error:
         return None, str(error)
-    except Exception as error:  # noqa: BLE001  # whatever Python can not do Spark may be able to: a missing driver, missing credentials
+    except Exception as error:  # noqa: BLE001 # Spark may be able to do more than Python: a missing driver, missing credentials
         return None, f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""Change the definition of a transactional table: ALTER TABLE, TRUNCATE, DROP TABLE. Each waits for all who use the table."""
+"""Change the definition of a transactional table: ALTER TABLE, TRUNCATE, DROP TABLE. Each waits for all users of the table."""
 
 from __future__ import annotations
 

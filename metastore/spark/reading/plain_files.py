@@ -229,7 +229,7 @@ def _value(form: _Form, field: Column, wanted: DataType, kind: str, zone: str) -
         limit = limit_of(kind)
         return F.rtrim(present) if limit is not None and limit[0] else present
     if isinstance(wanted, BinaryType):
-        # Hive writes base64 without padding, and takes whatever may be base64 for it.
+        # Hive writes base64 without padding, and reads every text that may be base64 as such.
         encoded = present.rlike("^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3}={0,2})?$")
         return F.when(encoded, F.unbase64(present)).otherwise(present.cast("binary"))
     if isinstance(wanted, TimestampType):

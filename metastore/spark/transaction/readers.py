@@ -5,7 +5,7 @@ A reader ends at the first of these events:
     its owner closes it                  `AcidTable.close`, or the end of the program
     nothing can compute its rows         the JVM has collected the DataFrame and all that were made from it
     it has been idle for `lease` seconds no job of Spark has run in this program meanwhile
-    the same program overwrites or drops what it reads, and no job runs
+    the same program overwrites or drops its table, and no job runs
 
 One thread checks all readers of a program.
 """

@@ -17,7 +17,7 @@ from metastore.spark.session.catalog import AcidTableInfo, metastore_uri
 from metastore.spark.session.hadoop import HadoopFiles
 
 _STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE)
-"""From the weakest to the strongest lock; each holds back whatever those before it do."""
+"""From the weakest to the strongest lock; each holds back all that those before it do."""
 
 
 class CanNotChange(Exception):

@@ -56,7 +56,7 @@ def fitting(info: AcidTableInfo, name: str, rows: DataFrame) -> Callable[[Column
 
 
 def set_columns(info: AcidTableInfo, values: Mapping[str, Expression], alias: str, default: Default) -> dict[str, Column]:
-    """Return the new values of the columns that an update sets; `alias` is that of the frame which has the old ones.
+    """Return the new values of the columns that an update sets; `alias` belongs to the frame with the old ones.
 
     The word DEFAULT stands for a column's default. A struct whose fields are set keeps its other fields. WrongColumns for a missing column,
     and for one that is set twice.

@@ -47,7 +47,7 @@ class StoredToken:
     renewer: str
     real_user: str
     valid_until: int
-    """Until when it lets in, unless it is renewed."""
+    """The end of its validity, unless it is renewed."""
     max_date: int
 
 

@@ -1,4 +1,4 @@
-"""Rows of roles and who holds them. One function per statement."""
+"""Rows of roles and of their members. One function per statement."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class _Condition(sa.ColumnElement[bool]):
 
 
 class Among(_Condition):
-    """`column IN (the list bound as name)`: one parameter whatever the list's length."""
+    """`column IN (the list bound as name)`: one parameter for a list of any length."""
 
     def __init__(self, column: sa.ColumnElement[Any], name: str) -> None:
         self.column = column

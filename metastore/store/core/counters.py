@@ -1,4 +1,4 @@
-"""Numbers that are issued once: each has a row that who takes some holds until its transaction ends. Never gives one back."""
+"""Numbers that are issued once: each has a row that its taker holds until the transaction ends. Never gives one back."""
 
 from __future__ import annotations
 

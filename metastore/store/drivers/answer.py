@@ -14,7 +14,7 @@ Later = Callable[[], T]
 
 
 class Answer:
-    """Rows, their number, and the key that the database gave a new row. Errors are raised by whatever lets the statement run."""
+    """Rows, their number, and the key that the database gave a new row. Errors are raised by the call that lets the statement run."""
 
     __slots__ = ("_count", "_key", "_rows", "_wait_for")
 

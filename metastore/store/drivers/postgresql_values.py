@@ -9,7 +9,7 @@ from typing import Any
 from psycopg import errors
 
 INT8, BOOL, FLOAT8, BYTEA, TEXT, UNKNOWN = 20, 16, 701, 17, 25, 0
-"""Object ids of the types of parameters. Text and NULL are of whatever type their place asks for."""
+"""Object ids of the types of parameters. Text and NULL have the type that their place needs."""
 NUL = "PostgreSQL text can not contain NUL (0x00) bytes"
 ARRAY_HEAD = struct.Struct("!iiiii")
 """The head of an array in binary form: dimensions, whether there are NULLs, type of the items, their number, number of the first."""

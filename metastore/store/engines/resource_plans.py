@@ -16,7 +16,7 @@ from metastore.store.schema.workloads import resource_plans
 
 PLAN = resource_plans.c
 LOCK = "resource_plans"
-"""The counter whose row is held by who changes resource plans: they are changed seldom, and a change may concern two of them."""
+"""The counter whose row every change of resource plans holds: they are changed seldom, and a change may concern two of them."""
 IN_NAMESPACE = PLAN.namespace == sa.bindparam("namespace_key")
 KEY = sa.and_(IN_NAMESPACE, PLAN.name == sa.bindparam("name_key"))
 PLANS = sa.select(PLAN.namespace, PLAN.name, PLAN.status, PLAN.body)

@@ -1,4 +1,4 @@
-"""Pages of rows for people who look through them: each is a statement with a limit that begins after a key. Never reads a whole table."""
+"""Pages of rows to look through: each is a statement with a limit that begins after a key. Never reads a whole table."""
 
 from __future__ import annotations
 
@@ -261,5 +261,5 @@ def row_of_event(session: Session, key: int) -> tuple[int, LogRow] | None:
 
 
 def all_leases(session: Session) -> list[LeaseRow]:
-    """Return who runs the periodic jobs."""
+    """Return the holders of the periodic jobs."""
     return [LeaseRow(*row) for row in session.rows(LEASES)]

@@ -25,7 +25,7 @@ Names = tuple[str | None, str | None, str | None, str | None]
 
 
 def role_grants(schema: HiveSchema, _: Databases) -> Iterator[Record]:
-    """Yield who holds which role."""
+    """Yield the members of roles."""
     roles = {key: name for key, name in schema.rows("ROLES", "ROLE_ID", "ROLE_NAME")}  # noqa: C416  # their types
     columns = ("ROLE_ID", "PRINCIPAL_TYPE", "PRINCIPAL_NAME", "GRANT_OPTION", "ADD_TIME", "GRANTOR", "GRANTOR_TYPE")
     for role, kind, name, option, time, grantor, grantor_type in schema.rows("ROLE_MAP", *columns):

@@ -141,7 +141,7 @@ class Authenticator:
         return Login(user_of(found, self._config.certificate_user), "certificate")
 
     def admit(self, client: Client, login: Login) -> None:
-        """Let a client in as the user whom its login proved."""
+        """Accept a client as the user whom its login proved."""
         logins.admit(self._config, client, login)
 
     def check_again(self, login: Login) -> None:

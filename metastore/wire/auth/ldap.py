@@ -87,7 +87,7 @@ class Ldap:
         """Return the login of a user whom the account of the settings finds, None if the password or a filter does not fit."""
         with self._search_connection() as connection:
             entry = self._entry_below_bases(connection, user) if is_dn(user) else self._find(connection, name)
-        # An unknown user is tried too: the time that it takes shows nobody who is one.
+        # An unknown user is tried too: the time does not reveal whether a user exists.
         bound = self._bound(f"{self._config.ldap_guid_key}={escape_rdn(name)},{self._bases()[0]}" if entry is None else entry.dn, password)
         if bound is None:
             return None
@@ -119,7 +119,7 @@ class Ldap:
         return [pattern.replace("%s", escape_rdn(user)) for pattern in self._patterns()]
 
     def _bound_entry(self, connection: Any, principal: str, name: str) -> LdapEntry | None:
-        """Return the entry of whom a connection is bound as; None where the settings say of no such entry that it is a user's."""
+        """Return the entry as which a connection is bound; None where the settings do not accept the entry as a user's."""
         if not is_dn(principal):
             return self._find(connection, name) or LdapEntry(principal, folded(name))
         named = next(filter(None, (name_in_pattern(principal, pattern) for pattern in self._patterns())), None)

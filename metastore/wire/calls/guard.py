@@ -23,7 +23,7 @@ _MARK = "Hidden_"
 
 
 class Guard:
-    """Runs the handlers of a process for callers who may not do everything."""
+    """Runs the handlers of a process for callers with limited privileges."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer

@@ -250,7 +250,7 @@ class FastBinaryDecoder(BinaryDecoder):
         return made
 
     def _rare_field(self, plan: Plan, values: dict[str, Any], depth: int) -> bool:
-        """Read a field whatever it is; return whether there was one."""
+        """Read a field of any kind; return whether there was one."""
         ttype, number = self._field_header()
         if ttype == TType.STOP:
             return False

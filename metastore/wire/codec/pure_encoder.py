@@ -25,14 +25,14 @@ class _Parts(list[bytes]):
 
 
 def encode_binary(name: str, kind: int, seqid: int, body: TPayload, framed: bool) -> bytes:
-    """Return a message as bytes. Raises whatever thriftpy2 raises for a value of the wrong type."""
+    """Return a message as bytes. Raises thriftpy2's errors for a value of the wrong type."""
     buffer = TCyMemoryBuffer()
     _write(_Binary(buffer), name, kind, seqid, body)
     return _framed(buffer.getvalue(), framed)
 
 
 def encode_compact(name: str, kind: int, seqid: int, body: TPayload, framed: bool) -> bytes:
-    """Return a message as bytes. Raises whatever thriftpy2 raises for a value of the wrong type."""
+    """Return a message as bytes. Raises thriftpy2's errors for a value of the wrong type."""
     parts = _Parts()
     _write(_Compact(parts), name, kind, seqid, body)
     return _framed(b"".join(parts), framed)

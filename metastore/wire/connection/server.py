@@ -251,7 +251,7 @@ class Supervisor:
         self._leave_server()
         try:
             metastore = self._make_metastore()
-        except Exception as error:  # noqa: BLE001  # whatever it is, the supervisor hears of it
+        except Exception as error:  # noqa: BLE001 # any error is reported to the supervisor
             self._log.error("worker can not start", pid=os.getpid(), exc_info=error)
             return _FAILED_TO_START
         worker = Worker(self._sockets, self._settings, metastore, self._methods, self._tls, self._telemetry)

@@ -1,4 +1,4 @@
-"""Thrift over HTTP as Hive 4's client speaks it: a POST carries one message, its answer the reply. Each request says who asks.
+"""Thrift over HTTP as Hive 4's client speaks it: a POST carries one message, its answer the reply. Each request has the login.
 
 Sources: Hive's ThriftHiveMetaStoreClient and HmsThriftHttpServlet; the framing of HTTP is h11's.
 """
@@ -215,7 +215,7 @@ class HttpConversation:
             return file.read()
 
     def _admit(self, headers: dict[str, str]) -> None:
-        """Find out who asks. The state of the connection is kept as long as the user stays the same. Raises ClientRefused."""
+        """Find the caller. The state of the connection is kept as long as the user stays the same. Raises ClientRefused."""
         login = self._login(headers.get("authorization", ""))
         actor = headers.get(ACTOR, "")
         if login is not None:

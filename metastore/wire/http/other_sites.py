@@ -22,7 +22,7 @@ _LOOKS = ("GET", "HEAD")
 
 
 def check_page(method: str, headers: Mapping[str, str]) -> HttpAnswer | None:
-    """Return the refusal of a request for a page that another site's page sends; None for others, and for who follows a link."""
+    """Return the refusal of a request for a page that another site's page sends; None for others, and for a followed link."""
     site, origin = headers.get("sec-fetch-site", ""), headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != headers.get("host"):
         return _refusal(f"This request comes from {origin[:100]}: use the pages of this server")
@@ -42,7 +42,7 @@ def check_thrift(headers: Mapping[str, str]) -> HttpAnswer | None:
 
 
 def check_name(client: Client, headers: Mapping[str, str]) -> HttpAnswer | None:
-    """Return the refusal of who comes from this machine without a login and calls it by a name that may be another site's; else None."""
+    """Return the refusal of a client on this machine without a login that calls it by a name that may be another site's; else None."""
     if client.login is not None or not is_here(client) or _is_local_name(headers.get("host", "")):
         return None
     return _refusal(

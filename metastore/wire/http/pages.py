@@ -80,7 +80,7 @@ class Pages:
         return _json(200, waiting_since_ms={str(key): since for key, since in found.items()})
 
     def _metrics(self) -> HttpAnswer:
-        from metastore.telemetry import metrics  # a tenth of a second, which only those wait for who look
+        from metastore.telemetry import metrics  # a tenth of a second, only for readers of this page
 
         self._telemetry.publish(self._database)
         is_ready = not self._readiness.problem()

@@ -15,7 +15,7 @@ from metastore.config import ConfigError
 from metastore.wire.sockets.settings import WireSettings
 
 LOOK_EVERY = 5.0
-"""Seconds after which the files are looked at without a new connection, if there are clients who logged in by a certificate."""
+"""Seconds after which the files are looked at without a new connection, if there are clients with a certificate."""
 Stamps = tuple[tuple[int, int, int], ...]
 """The inode, the size in bytes and the time of the last change in nanoseconds of each file."""
 
@@ -50,7 +50,7 @@ class Certificates:
             return self._context
 
     def recent_context(self) -> ssl.SSLContext:
-        """Return the context of `LOOK_EVERY` seconds ago or less, for those who ask often."""
+        """Return the context of `LOOK_EVERY` seconds ago or less, for frequent requests."""
         return self.context() if time.monotonic() - self._looked_at > LOOK_EVERY else self._context
 
     def _look(self) -> Stamps:

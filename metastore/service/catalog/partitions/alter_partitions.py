@@ -278,7 +278,7 @@ class _Alteration:
         return new
 
     def _needs_quick_stats(self, old: Mapping[str, str], new: Mapping[str, str], sd: StorageDescriptor) -> bool:
-        """Return whether basic statistics are recomputed: missing, changed, or the request says who made them."""
+        """Return whether basic statistics are recomputed: missing, changed, or the request names their maker."""
         return (
             (self._says_who_counted or not quick_stats.are_same(old, new))
             and quick_stats.wanted(self._call, new, self._environment)

@@ -83,7 +83,7 @@ def names_as_stored(call: Call, table: Table, names: Iterable[str]) -> list[str]
 
 
 class Grantee(NamedTuple):
-    """For whom a listing shows privileges."""
+    """The user for whom a listing shows privileges."""
 
     user: str | None
     groups: Sequence[str]

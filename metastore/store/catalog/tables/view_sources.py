@@ -122,7 +122,7 @@ def _write(session: Session, key: int, raw: Mapping[str, Any]) -> None:
 
 
 def has_views(session: Session) -> bool:
-    """Return whether there are materialized views, in whatever database."""
+    """Return whether there are materialized views, in any database."""
     return session.exists(ANY)
 
 

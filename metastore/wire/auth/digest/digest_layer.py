@@ -99,7 +99,7 @@ class DigestLayer:
             plain = self._decrypt(body)
             padded, signed = plain[:-_MAC], plain[-_MAC:]
             pad = padded[-1] if padded else 0
-            # The signature is compared whatever the padding is: a client must not learn which of the two was wrong.
+            # The signature is compared with any padding: a client must not learn which of the two was wrong.
             data = padded[:-pad] if 1 <= pad <= _BLOCK else b""
         if not hmac.compare_digest(self._check.of(number, data), signed):
             raise ClientRefused("A protected frame was changed on its way")
