@@ -25,7 +25,7 @@ LAYERS = (
     {"service"},
     {"listeners"},
     {"rules", "store", "warehouse"},
-    {"binary", "config", "errors", "hidden", "idl", "log", "places", "work"},
+    {"binary", "config", "errors", "hidden", "idl", "log", "places", "call_time"},
     {"idl_reader", "secrecy"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

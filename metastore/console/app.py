@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from metastore.call_time import PARTS
 from metastore.console import formats, parameters
 from metastore.console.actions import ACTIONS, Action, path_of
 from metastore.console.drawing import draw
@@ -28,7 +29,6 @@ from metastore.console.pages.table import PAGES, Page
 from metastore.console.security import HEADERS, check_action, check_token, cookie, new_token
 from metastore.console.visit import UI, Visit
 from metastore.errors import InvalidInput, MetastoreError, NoSuchLock, NoSuchObject, NoSuchTransaction, PermissionDenied
-from metastore.work import PARTS
 
 API = "/api/v1"
 LOGIN = f"{UI}/login"

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from metastore.call_time import PARTS
 from metastore.methods.forms.entry import ALL
 from metastore.methods.interface.errors import EXCEPTIONS
 from metastore.methods.operations.queries import QUERIES
 from metastore.store.core.figures import LEVELS, TOTALS, Figure
-from metastore.work import PARTS
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the histogram's buckets; one more has no bound."""

@@ -27,10 +27,10 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 import metastore
 from metastore import log
+from metastore.call_time import PARTS, CallTime, here
 from metastore.methods.forms.entry import ALL
 from metastore.methods.operations.queries import QUERIES
 from metastore.service.call.context import Client
-from metastore.work import PARTS, Work, here
 
 SERVICE = "ThriftHiveMetastore"
 SYSTEMS = {"sqlite": "sqlite", "postgresql": "postgresql", "mysql": "mysql"}
@@ -75,7 +75,7 @@ class Traces:
         if port.isdigit():
             attributes["client.port"] = int(port)
         span = self._tracer.start_span(name, context, SpanKind.SERVER, attributes)
-        return TracedCall(span, self, here.work)
+        return TracedCall(span, self, here.time)
 
     def statement(self, below: Context, text: str, begun: int, seconds: float) -> None:
         """Add a round trip to the database that began so many nanoseconds after 1970."""
@@ -105,14 +105,14 @@ def _described(text: str) -> tuple[str, dict[str, Any]]:
 class TracedCall:
     """A call whose span is open."""
 
-    def __init__(self, span: Span, traces: Traces, work: Work) -> None:
+    def __init__(self, span: Span, traces: Traces, spent: CallTime) -> None:
         self._span = span
         self._traces = traces
-        self._work = work
+        self._time = spent
         self._offset = time.time_ns() - int(time.perf_counter() * 1e9)
         if span.is_recording():
             self._below = set_span_in_context(span, Context())
-            work.trace = self._note
+            spent.trace = self._note
 
     @property
     def trace(self) -> str:
@@ -124,7 +124,7 @@ class TracedCall:
 
     def end(self, client: Client, thing: str, result: str, query: str, parts: Sequence[float]) -> None:
         """End the span with the result of the call: its object, "ok" or the error's class, its query, the parts of its time."""
-        self._work.trace = None
+        self._time.trace = None
         span = self._span
         if span.is_recording():
             if client.user is not None:
@@ -133,7 +133,7 @@ class TracedCall:
                 span.set_attribute("metastore.object", thing)
             if query:
                 span.set_attribute("metastore.query.id", query)
-            span.set_attribute("metastore.statements", self._work.statements)
+            span.set_attribute("metastore.statements", self._time.statements)
             for part, seconds in zip(PARTS, parts, strict=False):  # a call without SQL has none
                 span.set_attribute(f"metastore.{part}_seconds", seconds)
             if result != "ok":

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any, TypeVar
 
-from metastore.work import in_files
+from metastore.call_time import in_files
 
 R = TypeVar("R")
 D = TypeVar("D")

@@ -9,6 +9,7 @@ from typing import Any
 import fsspec
 from fsspec.asyn import AsyncFileSystem
 
+from metastore.call_time import in_files
 from metastore.errors import MetaError
 from metastore.warehouse import locations
 from metastore.warehouse.bounded import Bounded, Patience, own_loop
@@ -16,7 +17,6 @@ from metastore.warehouse.local import LocalFiles
 from metastore.warehouse.locations import OBJECT_STORES, Location, parse
 from metastore.warehouse.reach import Silent, StorageUnreachable
 from metastore.warehouse.remote import RemoteFiles
-from metastore.work import in_files
 
 Files = LocalFiles | RemoteFiles
 EXTRAS = {"s3": "s3", "gs": "gcs", "abfs": "abfs"}

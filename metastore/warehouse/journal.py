@@ -20,8 +20,8 @@ from pathlib import Path
 import orjson
 import structlog
 
+from metastore.call_time import in_files
 from metastore.errors import MetaError
-from metastore.work import in_files
 
 log = structlog.get_logger()
 

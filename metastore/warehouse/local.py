@@ -14,10 +14,10 @@ from contextlib import suppress
 
 import structlog
 
+from metastore.call_time import uses_files
 from metastore.errors import MetaError
 from metastore.hidden import is_hidden
 from metastore.warehouse.summary import DirectorySummary
-from metastore.work import uses_files
 
 log = structlog.get_logger()
 

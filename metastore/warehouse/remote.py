@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from metastore.call_time import uses_files
 from metastore.hidden import is_hidden
 from metastore.warehouse.summary import DirectorySummary
-from metastore.work import uses_files
 
 PATTERN = re.compile(r"[*?\[]")
 """The marks that drivers take for a pattern in the paths that they remove or copy."""

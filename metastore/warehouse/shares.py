@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any, TypeVar
 
-from metastore.work import in_files
+from metastore.call_time import in_files
 
 T = TypeVar("T")
 R = TypeVar("R")

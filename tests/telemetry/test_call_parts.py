@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from metastore import idl
+from metastore.call_time import PARTS
 from metastore.client import Client, connect
-from metastore.work import PARTS
 from tests.support.servers import serving
 from tests.support.waiting import until
 from tests.telemetry.test_telemetry import EVERY_CALL, STORAGE, asked

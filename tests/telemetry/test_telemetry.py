@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from metastore import idl
+from metastore.call_time import PARTS
 from metastore.client import connect
 from metastore.methods.forms.entry import ALL
 from metastore.methods.interface.query_ids import find
@@ -21,7 +22,6 @@ from metastore.telemetry import clients, records
 from metastore.telemetry.records import Records
 from metastore.telemetry.slow_calls import KEPT, SlowCalls, elements, shortened
 from metastore.telemetry.telemetry import Telemetry
-from metastore.work import PARTS
 from tests.support.servers import Server, serving
 from tests.support.stub_server import Start, Stub
 from tests.support.waiting import until

@@ -38,7 +38,7 @@ class CompactionOutcome:
 
 @dataclass(frozen=True)
 class WorkerKind:
-    """How a worker does its work."""
+    """The kind of a worker: its rewriters, and the errors that they raise."""
 
     version: str
     """Its name in the queue's column `worker_version`."""
@@ -68,7 +68,7 @@ class CompactionWorker:
             entry = client.find_next_compact2(request).ci
             if entry is None:
                 return None
-            outcome = self._work_on(client, entry)
+            outcome = self._do(client, entry)
         self._log.info(
             "compaction",
             id=entry.id,
@@ -88,7 +88,7 @@ class CompactionWorker:
             self._log.warning("no compaction could be taken", reason=str(error))
             return None
 
-    def _work_on(self, client: Client, entry: CompactionInfoStruct) -> CompactionOutcome:
+    def _do(self, client: Client, entry: CompactionInfoStruct) -> CompactionOutcome:
         what = f"{KINDS.get(entry.type, entry.type)} compaction of {entry.dbname}.{entry.tablename} {entry.partitionname or ''}".rstrip()
         if entry.type not in KINDS:
             return self._end(entry, client.mark_refused, "refused", f"{what}: this worker does major and minor compactions")
@@ -97,36 +97,36 @@ class CompactionWorker:
         self._progress(what)
         refusals: tuple[type[Exception], ...] = (*self._kind.refusals, compacting.NoPartition)
         try:
-            work = self._kind.open(entry)
+            rewriter = self._kind.open(entry)
         except Exception as error:  # noqa: BLE001 # any error must be reported to the queue
             return self._end(entry, client.mark_failed, "failed", f"no transaction: {error}")
         try:
-            return self._compact(client, entry, work)
+            return self._compact(client, entry, rewriter)
         except idl.NoSuchObjectException as error:
-            work.txn.abort()
+            rewriter.txn.abort()
             return self._end(entry, client.mark_cleaned, "nothing to do", f"dropped: {error}")
         except compacting.NothingToCompact as error:
-            work.txn.abort()
+            rewriter.txn.abort()
             return self._end(entry, client.mark_cleaned, "nothing to do", str(error))
         except refusals as error:
-            work.txn.abort()
+            rewriter.txn.abort()
             return self._end(entry, client.mark_refused, "refused", str(error))
         except compacting.Cancelled as error:
-            work.txn.abort()
+            rewriter.txn.abort()
             return CompactionOutcome(entry, "aborted", str(error))
         except (compacting.Stopped, compacting.PutBack) as error:
-            work.txn.abort()
+            rewriter.txn.abort()
             entry.state, entry.errorMessage = INITIATED, str(error) if isinstance(error, compacting.PutBack) else None
             client.update_compactor_state(entry, 0)
             return CompactionOutcome(entry, "put back", str(error))
         except Exception as error:  # noqa: BLE001  # see above
-            work.txn.abort()
+            rewriter.txn.abort()
             return self._end(entry, client.mark_failed, "failed", f"{type(error).__name__}: {error}"[:2000])
         finally:
-            work.close()
+            rewriter.close()
 
-    def _compact(self, client: Client, entry: CompactionInfoStruct, work: Rewriter) -> CompactionOutcome:
-        work.txn.lock(
+    def _compact(self, client: Client, entry: CompactionInfoStruct, rewriter: Rewriter) -> CompactionOutcome:
+        rewriter.txn.lock(
             [
                 component(
                     entry.dbname,
@@ -137,14 +137,14 @@ class CompactionWorker:
                 )
             ]
         )
-        job = compacting.prepare(work.txn, entry)
+        job = compacting.prepare(rewriter.txn, entry)
         entry.highestWriteId = job.snapshot.write_ids.high_watermark
-        client.update_compactor_state(entry, work.txn.id)
-        made = compacting.run(work, job)
-        work.close()
-        work.txn.check()
+        client.update_compactor_state(entry, rewriter.txn.id)
+        made = compacting.run(rewriter, job)
+        rewriter.close()
+        rewriter.txn.check()
         client.mark_compacted(entry)
-        work.txn.commit()
+        rewriter.txn.commit()
         return CompactionOutcome(entry, "compacted", ", ".join(made))
 
     def _end(self, entry: CompactionInfoStruct, tell: Callable[[Any], None], state: str, reason: str) -> CompactionOutcome:

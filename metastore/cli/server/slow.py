@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from metastore.call_time import PARTS
 from metastore.cli.common.options import DEFAULT_URI, AsJson, TlsCa, Uri
 from metastore.cli.common.server_pages import fetch
 from metastore.cli.common.tables import print_table
 from metastore.cli.transactions.txns import age
-from metastore.work import PARTS
 
 NARROW = ("when", "took", "call", "for", "of that")
 """The header of the table that fits eighty columns; a cell takes as many lines as it needs."""

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import structlog
 
+from metastore.call_time import total
 from metastore.errors import MetastoreError
 from metastore.listeners.events import AddPartitions, DropPartitions, Event
 from metastore.service.call.context import Call
@@ -15,7 +16,6 @@ from metastore.service.changes.deletion import Deletion
 from metastore.service.changes.recovery import settle_later, take_back
 from metastore.store.core.database import Session
 from metastore.warehouse import MadeDirectories, Reach, Subject, Warehouse, asking_first
-from metastore.work import total
 
 log = structlog.get_logger()
 T = TypeVar("T")

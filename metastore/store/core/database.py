@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.sql import ClauseElement
 
+from metastore.call_time import here
 from metastore.errors import InvalidObject, MetaError
 from metastore.store.core.caches import Caches
 from metastore.store.core.compiled import Compiled
@@ -42,7 +43,6 @@ from metastore.store.drivers.contract import (
     Unwritable,
     inserting,
 )
-from metastore.work import here
 
 T = TypeVar("T")
 
@@ -60,11 +60,11 @@ PATIENCE = 20.0
 class Session:
     """Statements on one connection. `params` are named as in the construct; a list is the parameter of an `Among`."""
 
-    __slots__ = ("_before_commit", "_work", "cursor", "database", "has_pending")
+    __slots__ = ("_before_commit", "_time", "cursor", "database", "has_pending")
 
     def __init__(self, database: Database, cursor: Any) -> None:
         self.database = database
-        self._work = here.work
+        self._time = here.time
         self.cursor = cursor
         self.has_pending = False
         """Whether there may be statements that wait for the next one."""
@@ -96,7 +96,7 @@ class Session:
     def observe(self, text: str) -> None:
         """Count a statement whose text a driver made, and pass it to the observers."""
         self.database.statements[kind_of(text)] += 1
-        self._work.statements += 1
+        self._time.statements += 1
         if self.database.observer is not None:
             self.database.observer(text)
 
@@ -108,7 +108,7 @@ class Session:
         try:
             yield
         finally:
-            self._work.round_trip(text, began)
+            self._time.round_trip(text, began)
 
     def _run(self, clause: ClauseElement, params: dict[str, Any]) -> None:
         text, values = self._statement(clause, params)
@@ -116,7 +116,7 @@ class Session:
         try:
             self.cursor.execute(text, values)
         finally:
-            self._work.round_trip(text, began)
+            self._time.round_trip(text, began)
 
     def _statement(self, clause: ClauseElement, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return a statement's text and its parameters: `params`, which nothing else holds, in the form that the driver takes."""
@@ -126,10 +126,10 @@ class Session:
             if type(value) is list:
                 params[key] = database.driver.convert(value)
         database.statements[kind] += 1
-        work = self._work
-        work.statements += 1
+        spent = self._time
+        spent.statements += 1
         if kind == LOCK:
-            work.locking = True
+            spent.locking = True
         if database.observer is not None:
             database.observer(text)
         return text, {**literals, **params} if literals else params
@@ -142,7 +142,7 @@ class Session:
             self.cursor.execute(text, values)
             rows: Sequence[Row] = self.cursor.fetchall()  # SQLite finds them now
         finally:
-            self._work.round_trip(text, began)
+            self._time.round_trip(text, began)
         return rows
 
     def row(self, clause: ClauseElement, **params: Any) -> Row | None:
@@ -182,7 +182,7 @@ class Session:
             return self.database.driver.enqueue(self.cursor, text, values)
         finally:
             if self.database.driver.runs_at_once:
-                self._work.round_trip(text, began)
+                self._time.round_trip(text, began)
 
     def executemany(self, clause: ClauseElement, params: Sequence[Mapping[str, Any]]) -> None:
         """Run one statement for each set of parameters, as one batch."""
@@ -238,7 +238,7 @@ def _timed(text: str = "") -> Iterator[None]:
     try:
         yield
     finally:
-        here.work.round_trip(text, began)
+        here.time.round_trip(text, began)
 
 
 def _parsed(text: str) -> URL:
@@ -387,7 +387,7 @@ class Database:
             pause = random.uniform(0, min(0.2, 0.002 * 2 ** min(attempt, 10)))  # noqa: S311  # spreads retries, guards nothing
             began = perf_counter()
             time.sleep(pause)
-            here.work.wait_seconds += perf_counter() - began
+            here.time.wait_seconds += perf_counter() - began
         raise AssertionError
 
     def _plain(self, connection: Any, work: Callable[[Session], T]) -> T:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
+from metastore.call_time import total
 from metastore.store.core.caches import Caches
 from metastore.store.core.database import Database
 from metastore.store.core.kinds import KINDS
-from metastore.work import total
 
 CACHES = tuple(Caches().regions())
 Figure = tuple[str, str]

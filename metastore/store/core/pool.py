@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from metastore.work import here
+from metastore.call_time import here
 
 PATIENCE = 60.0
 """Seconds for which a thread waits for a connection when all are lent."""
@@ -114,9 +114,9 @@ class Pool:
         finally:
             seconds = time.perf_counter() - began
             if unreachable:
-                here.work.wait_seconds += seconds
+                here.time.wait_seconds += seconds
             else:
-                here.work.pool_seconds += seconds
+                here.time.pool_seconds += seconds
             with self._lock:
                 self.waits += 1
                 self.waited += seconds

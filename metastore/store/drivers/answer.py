@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, TypeVar
 
-from metastore.work import here
+from metastore.call_time import here
 
 T = TypeVar("T")
 Later = Callable[[], T]
@@ -34,7 +34,7 @@ class Answer:
             try:
                 self._wait_for(self)
             finally:
-                here.work.round_trip("", began)
+                here.time.round_trip("", began)
 
     @property
     def rows(self) -> Sequence[tuple[Any, ...]]:

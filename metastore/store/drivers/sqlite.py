@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from sqlalchemy.sql.dml import Insert
 
+from metastore.call_time import here
 from metastore.errors import MetaError
 from metastore.store.drivers.answer import Answer
 from metastore.store.drivers.contract import (
@@ -29,7 +30,6 @@ from metastore.store.drivers.contract import (
     connected,
     on_conflict,
 )
-from metastore.work import here
 
 _UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY")
 _UNWRITABLE_TEXTS = ("database or disk is full", "disk I/O error", "attempt to write a readonly database")
@@ -115,7 +115,7 @@ class SQLiteDriver(Driver):
     def writing(self) -> Iterator[None]:
         began = perf_counter()
         with self._locked("lock"):
-            here.work.waited_for_lock(perf_counter() - began)
+            here.time.waited_for_lock(perf_counter() - began)
             yield
 
     @contextmanager

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from thriftpy2.thrift import TApplicationException, TException, TMessageType, TPayload
 
 from metastore import errors, log
+from metastore.call_time import PARTS, here
 from metastore.listeners.events import FunctionEnd
 from metastore.methods.forms.entry import ALL, Method
 from metastore.methods.interface import query_ids
@@ -34,7 +35,6 @@ from metastore.wire.calls.guard import Guard
 from metastore.wire.messages.large_replies import LargeReply, encoded
 from metastore.wire.messages.protocol import Dialect, Message, decode, write_message
 from metastore.wire.sockets.settings import WireSettings
-from metastore.work import PARTS, here
 
 if TYPE_CHECKING:
     from metastore.telemetry.traces import TracedCall, Traces
@@ -50,7 +50,7 @@ def _encode(dialect: Dialect, message: Message, kind: int, body: TPayload) -> by
     try:
         return write_message(dialect, message.name, kind, message.seqid, body)
     finally:
-        here.work.encoding_seconds += perf_counter() - began
+        here.time.encoding_seconds += perf_counter() - began
 
 
 @dataclass(slots=True)
@@ -155,8 +155,8 @@ class Dispatcher:
         outcome = Outcome(entry.name, perf_counter(), received, entry.changes)
         client.running, client.running_since = outcome.method, outcome.began
         call = Call(self._metastore, client, outcome.method, from_replica=entry.replica)
-        work = here.work
-        work.begin()
+        spent = here.time
+        spent.begin()
         value: Any = None
         failed: Exception | None = None
         try:
@@ -172,9 +172,9 @@ class Dispatcher:
         outcome.refused = call.refused
         outcome.ended = perf_counter()
         seconds = outcome.ended - outcome.began
-        outcome.parts = work.parts(seconds)
+        outcome.parts = spent.parts(seconds)
         if seconds >= self._slow.threshold:
-            self._note_slow(client, outcome, args, value, work.statements)
+            self._note_slow(client, outcome, args, value, spent.statements)
         return outcome
 
     def _run(self, entry: Method | ConsoleQuery, call: Call, args: Any) -> Any:

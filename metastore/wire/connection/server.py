@@ -177,11 +177,11 @@ class Supervisor:
     def _fork(self) -> None:
         part = min(set(range(self._settings.workers)) - set(self._parts.values()))
 
-        def work() -> int:
+        def run() -> int:
             self._telemetry.take(part)
-            return self._work()
+            return self._run_worker()
 
-        pid = self._start(work)
+        pid = self._start(run)
         if pid is None:
             self._due.append(time.monotonic() + _FORK_DELAY)
         else:
@@ -244,8 +244,8 @@ class Supervisor:
         os.close(self._alive_write)
         os.close(self._ready_read)
 
-    def _work(self) -> int:
-        """Be a worker process."""
+    def _run_worker(self) -> int:
+        """Serve as a worker process until it ends; return the exit status."""
         stop_early = threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: stop_early.set())
         self._leave_server()

@@ -10,8 +10,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from metastore.call_time import encoding
 from metastore.service.call.long_lists import LongList
-from metastore.work import encoding
 
 BLOCK = 1 << 20
 MAX_FRAME = 2**31 - 1

@@ -10,6 +10,7 @@ from time import perf_counter
 import pytest
 import sqlalchemy as sa
 
+from metastore.call_time import PARTS, CallTime, here
 from metastore.errors import MetaError
 from metastore.service.call.context import Call
 from metastore.service.catalog import databases
@@ -20,18 +21,17 @@ from metastore.store.core.kinds import KINDS, kind_of
 from metastore.store.core.pool import Pool
 from metastore.store.drivers.contract import Retry, UniqueViolation
 from metastore.warehouse import Warehouse, asking_first
-from metastore.work import PARTS, Work, here
 from tests.support.catalog import Statements, make_table
 from tests.support.replicas import alone
 from tests.support.stalling import stalling
 from tests.support.waiting import beside
 
 
-def noted(call: Call, work: object) -> Work:
+def noted(call: Call, work: object) -> CallTime:
     """Run some work and return what the thread noted of it."""
-    here.work.begin()
+    here.time.begin()
     work()  # type: ignore[operator]
-    return here.work
+    return here.time
 
 
 def test_statements_and_their_time_are_noted(call: Call, statements: Statements) -> None:
@@ -62,10 +62,10 @@ def insert(session: Session, count: int) -> None:
 
 
 def test_each_thread_notes_its_own(call: Call) -> None:
-    here.work.begin()
+    here.time.begin()
     with ThreadPoolExecutor(1) as other:
         assert other.submit(lambda: noted(call, lambda: databases.get_databases(call, "hive", "*")).statements).result() > 0
-    assert here.work.statements == 0
+    assert here.time.statements == 0
 
 
 def test_a_wait_for_a_lock_is_noted(call: Call) -> None:
@@ -74,7 +74,7 @@ def test_a_wait_for_a_lock_is_noted(call: Call) -> None:
     def change(session: Session) -> None:
         assert stored_tables.lock(session, "hive", "default", "t") is not None
 
-    def waits() -> Work:
+    def waits() -> CallTime:
         return noted(call, lambda: call.database.write(change))
 
     work = beside(call, change, waits)
@@ -85,13 +85,13 @@ def test_a_wait_for_a_lock_is_noted(call: Call) -> None:
 
 def test_only_who_finds_no_connection_idle_waits() -> None:
     lent = Pool(object, 1)
-    here.work.begin()
+    here.time.begin()
     only = lent.take()
-    opening = here.work.pool_seconds
+    opening = here.time.pool_seconds
     assert opening > 0
     assert (lent.waits, lent.in_use, lent.waiting) == (1, 1, 0)
     with ThreadPoolExecutor(1) as other:
-        taken = other.submit(lambda: (lent.take(), here.work.pool_seconds))
+        taken = other.submit(lambda: (lent.take(), here.time.pool_seconds))
         while not lent.waiting:
             assert not taken.done()
         lent.give(only)
@@ -99,13 +99,13 @@ def test_only_who_finds_no_connection_idle_waits() -> None:
     lent.give(only)
     assert lent.in_use == 0
     assert lent.take() is only
-    assert here.work.pool_seconds == opening
+    assert here.time.pool_seconds == opening
     assert lent.waits == 2
     assert lent.waited > opening
 
 
 def test_statements_that_fail_take_their_time_too(call: Call) -> None:
-    here.work.begin()
+    here.time.begin()
 
     def twice(session: Session) -> None:
         from metastore.store.schema.model import counters as rows
@@ -119,8 +119,8 @@ def test_statements_that_fail_take_their_time_too(call: Call) -> None:
     seconds = 0.0
     with pytest.raises(KeyError):
         call.database.write(twice)
-    assert here.work.statements == 2
-    assert here.work.sql_seconds > seconds
+    assert here.time.statements == 2
+    assert here.time.sql_seconds > seconds
 
 
 def test_a_pause_before_another_attempt_is_a_wait(call: Call) -> None:
@@ -147,10 +147,10 @@ def test_a_database_that_is_gone_is_waited_for_and_no_other_part_grows() -> None
         database.observer = lambda _text: lost.set()
 
         def ask() -> tuple[float, ...]:
-            here.work.begin()
+            here.time.begin()
             began = perf_counter()
             database.read(lambda session: session.rows(query))
-            return here.work.parts(perf_counter() - began)
+            return here.time.parts(perf_counter() - began)
 
         with ThreadPoolExecutor(1) as other:
             asking = other.submit(ask)
@@ -173,18 +173,18 @@ def test_files_are_a_part_of_their_own_whoever_works_on_them(call: Call) -> None
         done = noted(call, work)
         assert done.files_seconds > 0
         assert done.sql_seconds == done.lock_seconds == done.wait_seconds == 0
-    assert not here.work.is_in_files
+    assert not here.time.is_in_files
 
 
 def test_a_storage_that_is_asked_outside_of_a_transaction_is_files(tmp_path: Path) -> None:
     """It does not answer at first: the time until it is given up is named, though no transaction was open then."""
     with stalling() as storage:
         warehouse = Warehouse(str(tmp_path), options=storage.s3, timeout=0.5)
-        here.work.begin()
+        here.time.begin()
         began = perf_counter()
         with pytest.raises(MetaError, match="warehouse_timeout"):
             asking_first(lambda: warehouse.exists("s3a://bucket/t"))
-        parts = dict(zip(PARTS, here.work.parts(perf_counter() - began), strict=True))
+        parts = dict(zip(PARTS, here.time.parts(perf_counter() - began), strict=True))
     assert parts["files"] > sum(parts.values()) / 2
 
 

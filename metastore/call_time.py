@@ -34,8 +34,8 @@ class Total:
 total = Total()
 
 
-class Work:
-    """The work of one thread since it began: times are in seconds."""
+class CallTime:
+    """The time of the present call of one thread, by parts, in seconds."""
 
     __slots__ = (
         "encoding_seconds", "files_seconds", "is_in_files", "lock_seconds", "locking", "pool_seconds", "sql_seconds", "statements", "trace",
@@ -81,32 +81,32 @@ class Work:
 
 
 class _Here(threading.local):
-    work: Work
+    time: CallTime
 
     def __init__(self) -> None:
-        self.work = Work()
+        self.time = CallTime()
 
 
 here = _Here()
-"""`here.work` is the measure of the calling thread."""
+"""`here.time` is the measure of the calling thread."""
 
 
 class _InFiles:
     """Notes the time of its block as one of files, unless it is within another one."""
 
-    __slots__ = ("_began", "_work")
+    __slots__ = ("_began", "_time")
 
     def __enter__(self) -> None:
-        work = here.work
-        self._work: Work | None = None if work.is_in_files else work
-        work.is_in_files = True
+        spent = here.time
+        self._time: CallTime | None = None if spent.is_in_files else spent
+        spent.is_in_files = True
         self._began = perf_counter()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        work = self._work
-        if work is not None:
-            work.is_in_files = False
-            work.files_seconds += perf_counter() - self._began
+        spent = self._time
+        if spent is not None:
+            spent.is_in_files = False
+            spent.files_seconds += perf_counter() - self._began
 
 
 def in_files(function: Function) -> Function:
@@ -137,6 +137,6 @@ def encoding(function: Function) -> Function:
         try:
             return function(*args, **options)
         finally:
-            here.work.encoding_seconds += perf_counter() - began
+            here.time.encoding_seconds += perf_counter() - began
 
     return cast(Function, run)
