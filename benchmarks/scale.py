@@ -127,7 +127,7 @@ class Raw:
         self._socket = socket.create_connection((host, int(port)), 600)
 
     def call(self, method: str, **arguments: Any) -> int:
-        """Return the bytes of a reply; the call after it tells where it ends."""
+        """Return the bytes of a reply; the next call shows its end."""
         args = getattr(idl.service, f"{method}_args")(**arguments)
         end = write_message(BINARY, "getStatus", TMessageType.CALL, 0x7EAD, idl.service.getStatus_args())
         self._socket.sendall(write_message(BINARY, method, TMessageType.CALL, 1, args) + end)

@@ -60,7 +60,7 @@ from tests.support.servers import serving  # noqa: E402
 
 Call = Callable[..., Any]
 Step = tuple[str, Call, str]
-"""What is measured, the call, and the method whose reply it returns; no method for what is not a call."""
+"""The name of the measure, the call, and the method whose reply it returns; no method for anything but a call."""
 FRAMED, SETTINGS = Dialect("binary", framed=True), WireSettings()
 ROUND_TRIP, COMMIT = "getStatus, a bare round trip", "one row and its commit, without a server"
 READ, WRITE = LockType.SHARED_READ, LockType.SHARED_WRITE
@@ -165,7 +165,7 @@ def result(method: str, reply: bytes) -> Any:
 
 
 def calls(wire: Wire, number: int, commit: Call) -> Generator[Step, Any, None]:
-    """Yield the calls of one round and take what each returned; what they need is made before they are run."""
+    """Yield the calls of one round and take their results; their requirements are made before they are run."""
     caller = Caller(wire)  # an engine, too, asks and commits on one connection
     reader, inserter, changer, of_partition, aborted, alive = (caller.open()[0] for _ in range(6))  # singly, as engines do
     batch = caller.open(100)

@@ -1,7 +1,7 @@
 """Keep a ledger in a transactional table: stream into it, change it, compact it and count it, all at once, and print what was done.
 
-Each transfer is two rows, in partitions of two days: what leaves one account comes to another. However many transactions come and go, and
-whatever is compacted meanwhile, every reader must see both rows of a transfer or none: the amounts add up to zero. A stream commits
+Each transfer is two rows, in partitions of two days: one account is debited, another one credited. During any number of transactions, and
+compactions meanwhile, every reader must see both rows of a transfer or none: the amounts add up to zero. A stream commits
 batches, Spark changes and removes transfers, Spark reads without pause, a compactor works beside them; with `examples/run acid` it is a
 process of the server.
 
@@ -45,7 +45,7 @@ PATIENCE = 600
 
 @dataclass
 class Story:
-    """What has been done so far, by all threads."""
+    """The counts of all threads so far."""
 
     uri: str
     rows: int

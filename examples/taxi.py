@@ -28,7 +28,7 @@ LEAST_ROWS = 20_000
 
 @dataclass(frozen=True)
 class Job:
-    """What the steps work with: the session, the trips, how many they are, and where databases lie by default."""
+    """The context of the steps: the session, the trips, their number, and the default place of databases."""
 
     spark: SparkSession
     trips: DataFrame
@@ -344,7 +344,7 @@ def main() -> None:
     if arguments.rows < LEAST_ROWS:
         parser.error(f"--rows must be at least {LEAST_ROWS}, so that every day and zone has trips")
     spark = session(arguments)
-    spark.sparkContext.setLogLevel("FATAL")  # what fails is raised; Spark also logs what it copes with
+    spark.sparkContext.setLogLevel("FATAL")  # failures are raised; Spark also logs errors that it handles
     trips = make_trips(spark, arguments.rows).cache()
     trips.createOrReplaceTempView("made")
     job = Job(spark, trips, arguments.rows, arguments.warehouse)

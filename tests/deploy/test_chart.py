@@ -99,7 +99,7 @@ def test_what_is_there_follows_the_values() -> None:
 @pytest.mark.parametrize(
     ("left_out", "value", "said"),
     [
-        ("settings.authentication", "", "settings.authentication says who is let in"),
+        ("settings.authentication", "", "settings.authentication is missing"),
         ("settings.warehouse", "", "a folder of the pod would go with it"),
         ("secrets.db", "", "secrets.db names the Secret"),
         ("", "settings.port=9090", "settings.port is the chart's own"),

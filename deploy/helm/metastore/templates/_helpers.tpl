@@ -18,7 +18,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if .Values.serviceAccount.name }}{{ .Values.serviceAccount.name }}{{ else if .Values.serviceAccount.create }}{{ include "metastore.name" . }}{{ else }}default{{ end }}
 {{- end }}
 
-{{/* How probes and Prometheus ask: TLS where nothing else is let in. */}}
+{{/* How probes and Prometheus ask: TLS where nothing else is accepted. */}}
 {{- define "metastore.scheme" -}}
 {{- if and .Values.tls.secretName .Values.tls.required }}HTTPS{{ else }}HTTP{{ end }}
 {{- end }}
@@ -30,7 +30,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 
 {{- define "metastore.check" -}}
 {{- if not .Values.settings.authentication }}
-{{- fail "settings.authentication says who is let in: users, ldap, jwt, certificate, kerberos, token, or anonymous for everybody under any name" }}
+{{- fail "settings.authentication is missing; it sets the accepted logins: users, ldap, jwt, certificate, kerberos, token, or anonymous for everybody under any name" }}
 {{- end }}
 {{- if not (or .Values.settings.warehouse .Values.secrets.warehouse) }}
 {{- fail "settings.warehouse says where managed tables lie, such as s3a://bucket/: a folder of the pod would go with it" }}
