@@ -1,4 +1,4 @@
-"""The connections of `metastore.client`: a message goes out, bytes of the answer come back. They know no method of the interface."""
+"""The connections of `metastore.client`: a message goes out, bytes of the answer come back. They are independent of methods."""
 
 from __future__ import annotations
 

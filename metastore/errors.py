@@ -38,7 +38,7 @@ class InvalidObject(MetastoreError):
 
 
 class AlreadyExists(MetastoreError):
-    """The object is there already."""
+    """The object exists already."""
 
 
 class NoSuchObject(MetastoreError):

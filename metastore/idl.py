@@ -1,7 +1,7 @@
 """Load the Thrift interface once and offer its structs, enums and constants as attributes.
 
-The structs are the vocabulary of service, rules and store; no second family of classes mirrors them. The types of
-their fields stand in the generated stub `idl.pyi`. This module never touches a socket.
+The structs are the vocabulary of service, rules and store; no second family of classes mirrors them. The types of their fields are in the
+generated stub `idl.pyi`. This module never touches a socket.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def _silent(say: Callable[..., None]) -> Callable[..., None]:
 
 
 def _masked(_logger: Any, _level: str, event: Any) -> Any:
-    """Leave passwords out of URLs, wherever in an event they stand."""
+    """Leave passwords out of URLs anywhere in an event."""
     for name, value in event.items():
         if isinstance(value, str) and "://" in value and "@" in value:
             event[name] = without_passwords(value)

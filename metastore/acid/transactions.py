@@ -236,7 +236,7 @@ class Transaction:
         self._end("aborted")
 
     def leave_open(self) -> None:
-        """Let go of it without an end: others keep it alive, or it ends by its time-out."""
+        """Release it without an end: others keep it alive, or it ends by its time-out."""
         self._end("left open")
 
     def _end(self, state: str) -> None:

@@ -115,7 +115,7 @@ def _options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and whether the codec is compiled."),
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Take the options before a command."""
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ AUTHORIZING_LISTENERS = (
     "org.apache.hadoop.hive.ql.security.authorization.AuthorizationPreEventListener",
     "org.apache.hadoop.hive.ql.security.authorization.plugin.metastore.HiveMetaStoreAuthorizer",
 )
-"""Hive's listeners that authorize calls: the setting `authorization` stands for them."""
+"""Hive's listeners that authorize calls: the setting `authorization` replaces them."""
 
 _METHODS = {"KERBEROS": "kerberos", "LDAP": "ldap", "JWT": "jwt"}
 _NEEDS = {"kerberos": ("kerberos_principal", "kerberos_keytab"), "ldap": ("ldap_url",), "jwt": ("jwt_jwks_urls",)}

@@ -918,7 +918,7 @@ class Config:
         return self.sources.get(name, "default")
 
     def is_secret(self, name: str) -> bool:
-        """Return whether a property has a secret: as its setting says, by the name where it is none of ours."""
+        """Return whether a property has a secret: by its setting, or by its name where it is not a setting."""
         setting = by_name().get(name)
         return names_secret(name) if setting is None else setting.secret
 

@@ -85,7 +85,7 @@ class _Collected:
     def add(self, found: Iterable[Found]) -> None:
         for written, value, source in found:
             if "." in written:
-                self.hive.pop(written, None)  # the one that was given last stands last
+                self.hive.pop(written, None)  # the one that was given last is last
                 self.hive[written] = source
             if written.startswith("javax.jdo.option."):
                 self._leave_aside(written, source)
@@ -180,7 +180,7 @@ def _toml(path: Path) -> Iterator[Found]:
 
 
 def _refuse_sections(path: Path, text: str, content: Mapping[str, object]) -> None:
-    """Raise ConfigError for a section that is not a setting's, and for a setting that stands within one: it would be an option's name."""
+    """Raise ConfigError for a section that is not a setting's, and for a setting within one: it would be an option's name."""
     mappings = [setting.name for setting in settings() if isinstance(setting.default, Mapping)]
     allowed = " and ".join(f"[{name}.NAME]" for name in mappings)
     stand = f"settings stand at the top of the file, before all sections, which are for {allowed} alone"

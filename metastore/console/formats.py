@@ -51,7 +51,7 @@ def count(number: float) -> str:
 
 
 def code(text: str) -> Markup:
-    """Write text in which parts stand between backticks, as the documentation has it: these become code."""
+    """Write text with parts between backticks, as the documentation has it: these become code."""
     parts = [f"<code>{escape(part)}</code>" if number % 2 else escape(part) for number, part in enumerate(text.split("`"))]
     return Markup("").join(Markup(part) for part in parts)  # noqa: S704  # each part is escaped
 

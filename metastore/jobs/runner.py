@@ -111,7 +111,7 @@ class Runner:
         state.due = now + state.interval
         try:
             left = self._lease(state)
-        except Exception as error:  # noqa: BLE001  # the jobs go on
+        except Exception as error:  # noqa: BLE001  # the other jobs continue
             _log_failure("the lease of a job could not be looked at; it is tried again", error, job=state.job.name)
             return
         if not state.holds:
@@ -148,7 +148,7 @@ class Runner:
         try:
             state.job.run(self._metastore, state.since)
             state.since = began
-        except Exception as error:  # noqa: BLE001  # the jobs go on
+        except Exception as error:  # noqa: BLE001  # the other jobs continue
             _log_failure("a job failed; it is tried again", error, job=state.job.name, seconds=state.interval)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NULL_NAME_MARK = "!"
-"""The text that a client since 3.1 sends behind `@cat#` for an empty name."""
+"""The text that a client since 3.1 sends after `@cat#` for an empty name."""
 
 MAXIMUM_LENGTH = 256
 """Characters in a table name: the width of Hive's column for it. Databases and functions have 128."""

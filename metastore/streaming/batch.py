@@ -194,7 +194,7 @@ class TransactionBatch:
     def write(self, records: Any) -> int:
         """Write one record or several, of the form that the connection's writer takes; return how many.
 
-        BadRecord when one does not fit: then none of them is written, and the transaction goes on. CanNotWrite: the batch is at its end.
+        BadRecord when one does not fit: then none of them is written, and the transaction continues. CanNotWrite: the batch is at its end.
         """
         _, write_id = self._begun()
         portions = self._connection.portions(records)
@@ -237,7 +237,7 @@ class TransactionBatch:
         self._current = None
 
     def abort(self) -> None:
-        """Abort the transaction that has begun: its rows will never be seen. The batch goes on with the next."""
+        """Abort the transaction that has begun: its rows will never be seen. The batch continues with the next."""
         txn, _ = self._begun(broken=True)
         self._current = None
         if not self._connection.storage.grows:

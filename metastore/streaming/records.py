@@ -162,7 +162,7 @@ class StrictJson:
 
 
 class Delimited:
-    """Each record is a line of values, as text or UTF-8 bytes, without quotes: a delimiter never stands in a value.
+    """Each record is a line of values, as text or UTF-8 bytes, without quotes: a value can not contain a delimiter.
 
     `names` are the columns in the line's order, by default all of the table. A text equal to `null` is null, and so is an empty one unless
     its column is text.

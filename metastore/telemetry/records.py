@@ -42,7 +42,7 @@ class Records:
         self._put(place, text if len(text) <= self._size else b"{}")
 
     def free(self, place: int) -> None:
-        """Let a record go."""
+        """Remove a record."""
         self._put(place, b"")
 
     def _put(self, place: int, text: bytes) -> None:
@@ -57,7 +57,7 @@ class Records:
         return (part * self._places + place) * self._each
 
     def clear(self, part: int) -> None:
-        """Let all records of a part go whose process has died."""
+        """Remove all records of a part whose process has died."""
         for place in range(self._used[part]):
             _HEAD.pack_into(self._cells, self._start(part, place), 0, 0)
         self._used[part] = 0

@@ -1,6 +1,7 @@
 """A metastore for the tests of other projects: with pytest the fixture `metastore_server`, elsewhere `with serving() as server`.
 
-The server is a process of its own on SQLite, with a warehouse in a directory that goes with it. Nothing of the server is imported here.
+The server is a process of its own on SQLite, with a warehouse in a directory that is deleted with it. Nothing of the server is imported
+here.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class DumpWriter:
         self._unfinished.unlink(missing_ok=True)
 
     def begin(self, *, resume: bool = False) -> frozenset[Key]:
-        """Refuse to write over a file, and to go on with one: it would be of two moments. InvalidInput."""
+        """Refuse to overwrite a file, and to resume one: it would be of two moments. InvalidInput."""
         if resume:
             raise InvalidInput(f"dump {self.name}: a dump can not be resumed, since it is of one moment; write it again")
         if self.path.exists():
@@ -102,7 +102,7 @@ class DumpReader:
         return self.check().get("partition", 0)
 
     def check(self) -> dict[str, int]:
-        """Read the whole file once; return how many records of each kind it has. InvalidInput for one that is none, or is not whole."""
+        """Read the whole file once; return how many records of each kind it has. InvalidInput for another or an incomplete file."""
         if self._counts is None:
             for _ in self._lines():
                 pass

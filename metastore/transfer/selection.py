@@ -81,7 +81,7 @@ def _pattern(text: str) -> tuple[str, ...]:
 def selection(
     include: Sequence[str] = (), exclude: Sequence[str] = (), kinds: Sequence[str] = (), without: Sequence[str] = ()
 ) -> Selection:
-    """Return the selection of patterns and kinds. InvalidInput for a pattern or a kind that is none."""
+    """Return the selection of patterns and kinds. InvalidInput for an invalid pattern or kind."""
     if unknown := sorted({*kinds, *without}.difference(KINDS)):
         raise InvalidInput(f"kind {', '.join(unknown)} is not known: use {', '.join(KINDS)}")
     chosen = frozenset(kinds or KINDS).difference(without)

@@ -92,7 +92,7 @@ class Warehouse:
         return locations.is_below(location, root)
 
     def exists(self, location: str) -> bool:
-        """Return whether a file or directory is there. MetaError."""
+        """Return whether a file or directory exists. MetaError."""
         with Explained(f"{location} can not be looked at"):
             files, path = self._at(location)
             return files.exists(path)
@@ -196,7 +196,7 @@ class Warehouse:
         return True
 
     def rename(self, source: str, target: str) -> None:
-        """Move a directory; the target's parent is made. MetaError when the target is there or the file systems differ."""
+        """Move a directory; the target's parent is made. MetaError when the target exists or the file systems differ."""
         if parse(source).key[:2] != parse(target).key[:2]:
             raise MetaError(f"{source} and {target} are on different file systems: copy the data and set the location")
         with Explained(f"{source} can not be moved to {target}"):

@@ -34,7 +34,7 @@ class LocalFiles:
     is_remote = False
 
     def exists(self, path: str) -> bool:
-        """Return whether something of this name is there, a broken link too."""
+        """Return whether something of this name exists, a broken link too."""
         return os.path.lexists(path)
 
     def is_directory(self, path: str) -> bool:
@@ -136,7 +136,7 @@ class LocalFiles:
         return True
 
     def merge(self, here: str, there: str) -> None:
-        """Give a directory that may be gone another name; where that is taken, its content goes there. FileExistsError if files remain."""
+        """Give a directory that may be gone another name; where that is taken, move its content there. FileExistsError if files remain."""
         if not os.path.lexists(here):
             return
         with suppress(OSError):

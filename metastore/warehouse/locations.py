@@ -71,7 +71,7 @@ def prefix(location: Location) -> str:
 def qualify(location: str, base: str = "file:/") -> str:
     """Give a location without scheme the file system of another one, as Hadoop gives it the default one; others come back as they came.
 
-    Only a slash at the end goes, as it does from every path in Hadoop.
+    Only a slash at the end is removed, as from every path in Hadoop.
     """
     parsed = parse(location)
     place = location

@@ -114,7 +114,7 @@ class RemoteFiles:
         return True
 
     def merge(self, here: str, there: str) -> None:
-        """Give a directory that may be gone another name; where that is taken, its content goes there. FileExistsError if files remain."""
+        """Give a directory that may be gone another name; where that is taken, move its content there. FileExistsError if files remain."""
         if not self.exists(here):
             return
         with suppress(Exception):
@@ -134,7 +134,7 @@ class RemoteFiles:
         return {name: tuple(entry.get(key) for key in STAMP) for name, entry in found.items() if entry["type"] != "directory"}
 
     def delete_files(self, path: str, names: Sequence[str], *, keep: bool) -> None:  # noqa: ARG002  # see LocalFiles
-        """Remove files, in portions; a driver would take a name with the mark of a pattern for one, so such go one by one."""
+        """Remove files, in portions; a driver would take a name with the mark of a pattern for one, so these are removed one by one."""
         plain = [name for name in names if not PATTERN.search(name)]
         for start in range(0, len(plain), PORTION):
             with suppress(FileNotFoundError):

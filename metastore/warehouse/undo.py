@@ -1,4 +1,4 @@
-"""Make and move directories for one call and take exactly that back when it fails. Never removes a directory that was there before."""
+"""Make and move directories for one call and take exactly that back when it fails. Never removes a directory that existed before."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class MadeDirectories:
         return True
 
     def move(self, moves: Sequence[tuple[str, str]]) -> None:
-        """Move directories (from, to), the targets' parents being made where missing. MetaError when a target is there.
+        """Move directories (from, to), the targets' parents being made where missing. MetaError when a target exists.
 
         Directories that moved before a failure stay at their targets until the context ends.
         """

@@ -1,4 +1,4 @@
-"""Bucket files and the number that stands in each row's `bucket` column. Source: Hive's BucketCodec and AcidUtils.
+"""Bucket files and the number in each row's `bucket` column. Source: Hive's BucketCodec and AcidUtils.
 
 bits 31-29  version, 1      bits 27-16  bucket (task or hash bucket)      bits 11-0  statement
 """

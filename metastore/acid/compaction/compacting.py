@@ -3,8 +3,8 @@
     minor   delta_A_B_vT and delete_delta_A_B_vT hold the events of all deltas from A to B
     major   base_B_vT holds the rows that are left at write id B
 
-B is the highest write id below the first open one, T the compactor's transaction. Readers and writers go on meanwhile. This module chooses
-the files to read, and gives the new files their places; a `Rewriter` reads and writes them. Source: Hive's Worker, CompactorMR,
+B is the highest write id below the first open one, T the compactor's transaction. Readers and writers continue meanwhile. This module
+chooses the files to read, and gives the new files their places; a `Rewriter` reads and writes them. Source: Hive's Worker, CompactorMR,
 MmMajorQueryCompactor.
 """
 

@@ -124,7 +124,7 @@ Columns = Sequence[tuple[str, str]]
 
 
 def by_place(row: pa.StructArray, columns: Columns) -> pa.StructArray:
-    """Return rows whose columns have a table's names, by position as Hive takes them; further columns go."""
+    """Return rows whose columns have a table's names, by position as Hive takes them; further columns are dropped."""
     fields = [row.type.field(place).with_name(name) for place, (name, _) in zip(range(row.type.num_fields), columns, strict=False)]
     if not fields or fields == list(row.type):
         return row

@@ -35,7 +35,7 @@ class FooterColumn(NamedTuple):
 
 
 class Footer(NamedTuple):
-    """An ORC footer; columns stand in the order of ORC's numbers, column 0 is the whole row."""
+    """An ORC footer; columns are in the order of ORC's numbers, column 0 is the whole row."""
 
     stripes: list[int]
     """Rows of each stripe."""

@@ -68,7 +68,7 @@ def varint(value: int) -> bytes:
 
 
 def signed(value: int) -> int:
-    """Return the number that a field of kind sint stands for."""
+    """Return the number that a field of kind sint encodes."""
     return value >> 1 ^ -(value & 1)
 
 

@@ -54,7 +54,7 @@ class CanNotCopy(Exception):
 
 
 def no_watch(_rows: int) -> None:
-    """Let the work go on."""
+    """Do nothing: the rewriting continues."""
 
 
 @dataclass(frozen=True)

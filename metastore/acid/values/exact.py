@@ -1,7 +1,7 @@
 """Return Arrow arrays in the types of a table's columns as they are, or refuse them: nothing is cut, rounded, lost or made null.
 
 Floats are the exception that their types are: they take the nearest number to a decimal or a wider float, but no other whole number, and no
-infinity for a number that is none.
+infinity for a finite number.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def structs(like: Any, fields: Sequence[Any], kind: pa.DataType) -> Any:
 
 
 def lists(like: Any, items: Any, kind: pa.DataType) -> Any:
-    """Return lists of a type whose items stand in the place of `like.values`."""
+    """Return lists of a type whose items replace `like.values`."""
     return pa.ListArray.from_arrays(_offsets(like), items, type=kind)
 
 

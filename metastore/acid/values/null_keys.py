@@ -35,7 +35,7 @@ def with_null_keys(kinds: Sequence[str], number: int, may_have_nulls: Callable[[
 
 
 def _numbered(kind: str, number: int, keys: list[int]) -> int:
-    """Note the numbers of the keys of maps within a type whose own number is given; return the number behind it."""
+    """Note the numbers of the keys of maps within a type whose own number is given; return the next number."""
     inner = [each for _, each in parts(kind)] if "<" in kind else []
     if kind.startswith("map"):
         keys.append(number + 1)

@@ -57,7 +57,7 @@ def call(
 
 
 def _read(kind: int, text: str) -> Any:
-    """Read an argument: a text stands for itself unless it is quoted as JSON."""
+    """Read an argument: a text is taken literally unless it is quoted as JSON."""
     if kind in {TType.STRING, TType.BINARY} and not text.startswith('"'):
         return text
     try:

@@ -103,7 +103,7 @@ class NotificationLog(TransactionalListener):
 
 
 def events_of(last: int, row: notifications.LogRow) -> Iterator[NotificationEvent]:
-    """Yield the events that a row stands for, `last` being the last one's id, their messages in the format that the row names."""
+    """Yield the events of a row, `last` being the last one's id, their messages in the format that the row names."""
     if row.events == 1 and not (row.message or "").startswith(ONE):
         is_short = row.message is not None and row.format == GZIP and row.message.startswith("{")
         yield _event(last, row, compressed(row.message.encode()) if is_short else row.message)

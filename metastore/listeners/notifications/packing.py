@@ -41,7 +41,7 @@ from metastore.listeners.notifications.messages import Notification
 from metastore.store.catalog import descriptors
 
 EVENTS = 100
-"""Messages that one row stands for at most: a reader makes all of them to answer one."""
+"""The most messages of one row: a reader makes all of them to answer one."""
 ONE = "packed:"
 """How a packed row of one message begins. A row of one message that begins otherwise holds the message itself."""
 LEVEL = 0
@@ -71,7 +71,7 @@ def decompressed(text: str) -> bytes:
 
 
 def pack(event: Event) -> list[Payload]:
-    """Return the payloads of the rows that stand for all messages of an event; none where rows have to hold the messages."""
+    """Return the payloads of the rows for all messages of an event; none where rows have to hold the messages."""
     if isinstance(event, AddPartitions) and len(event.partitions) > 1 and _can_be_read(event.table.sd):
         return _additions(event)
     if isinstance(event, AlterPartitions) and len(event.after) > 1 and _can_be_read(event.table.sd):
@@ -106,7 +106,7 @@ def _on(kind: str, table: Table) -> Notification:
 
 
 def unpack(event_type: str, payload: str) -> Event:
-    """Rebuild the event, or the part of an event, that one packed row stands for."""
+    """Rebuild the event, or the part of an event, from one packed row."""
     text = payload.removeprefix(ONE)
     packed = orjson.loads(text if text.startswith("{") else decompressed(text))
     return UNPACK[event_type](ClientInfo("", None, (), packed["method"]), packed)

@@ -37,7 +37,7 @@ def kept_for_admin(decision: Decision, _args: Any, value: list[str]) -> list[str
 
 
 def _is_own_query(call: Call, key: Any) -> bool:
-    """Return whether a scheduled query is there and runs as the caller."""
+    """Return whether a scheduled query exists and runs as the caller."""
     try:
         found = scheduled_queries.find(call, scheduled_queries.checked_key(key))
     except MetaError:

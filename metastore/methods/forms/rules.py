@@ -90,7 +90,7 @@ def get(args: Any, path: str) -> Any:
 
 
 def put(args: Any, path: str, value: str) -> str | None:
-    """Put a name at a path where there is one, and return the one that was there."""
+    """Replace a name at a path if it has one, and return the old one."""
     *way, last = path.split(".")
     holder = get(args, ".".join(way)) if way else args
     old = getattr(holder, last)

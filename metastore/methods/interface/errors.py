@@ -94,7 +94,7 @@ def _candidates(error: Exception) -> list[Any]:
 
 
 def _fields(method: str, exception: Any, fields: dict[type[TException], tuple[str, ...]], client: Client) -> tuple[str, ...]:
-    # 2.3 knows field 1 as the MetaException, where NoSuchObjectException stands since 3.1; both are one string.
+    # 2.3 knows field 1 as the MetaException, where NoSuchObjectException is since 3.1; both are one string.
     if method == "get_partition_names" and isinstance(exception, idl.MetaException) and client.release.is_2_3:
         return fields[idl.NoSuchObjectException]
     return fields[type(exception)]

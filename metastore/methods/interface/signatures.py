@@ -104,7 +104,7 @@ def _paths(args: type[TPayload]) -> tuple[Paths, Paths, Paths, Paths]:
 
 
 def _first(args: Any, paths: Paths) -> str:
-    """Return the first name that is there."""
+    """Return the first present name."""
     for path in paths:
         value = args
         for step in path:

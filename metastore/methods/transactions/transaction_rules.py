@@ -56,7 +56,7 @@ MOST_IN_RANGE = 1_000_000
 
 
 def own_transactions(ids: Callable[[Any], Iterable[int | None]]) -> Ask:
-    """Want to go on with one's own transactions."""
+    """Want to continue one's own transactions."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         for each in of_others(call, [key for key in ids(args) if key]):
@@ -73,7 +73,7 @@ def own_range(call: Call, args: Any) -> Iterator[Want]:
 
 
 def own_lock(path: str) -> Ask:
-    """Want to go on with one's own lock."""
+    """Want to continue one's own lock."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         key = get(args, path)

@@ -120,7 +120,7 @@ def follow(sd: StorageDescriptor, renamed: Mapping[str, str]) -> StorageDescript
 def renamed_in(expression: str, difference: ColumnsDifference) -> str | None:
     """Return the expression of a constraint with the columns' new names; None when it needs a column that was dropped.
 
-    Words are columns unless they stand in quotes or are called as functions.
+    Words are columns unless they are quoted or called as functions.
     """
     needs_dropped = False
 

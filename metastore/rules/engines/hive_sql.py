@@ -65,7 +65,7 @@ def respelled(text: str, strings: Callable[[str], str], times: Callable[[str], s
 
 
 def text_of(token: str) -> str:
-    """Return the text that strings in quotes, one behind the other, mean together."""
+    """Return the text of consecutive strings in quotes."""
     return "".join(_ESCAPE.sub(_letter, each[0][1:-1]) for each in _ONE.finditer(token))
 
 

@@ -44,7 +44,7 @@ class Schedule:
         return time.year in self.years and (self.day is None or self.day(time.year, time.month) == time.day)
 
     def skip(self, time: datetime) -> datetime | None:
-        """Return the midnight from which a later time may fit; None if there is none."""
+        """Return the midnight from which a later time may fit; None without one."""
         if time.year not in self.years:
             later = [year for year in self.years if year > time.year]
             return _midnight(time, min(later), 1, 1) if later else None

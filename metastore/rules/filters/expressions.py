@@ -61,7 +61,7 @@ Expression = KeyColumn | Constant | FunctionCall
 
 
 def read_expression(data: bytes) -> Expression:
-    """Return the expression that Hive's client serialised. NotUnderstood; MetaError for bytes that are none."""
+    """Return the expression that Hive's client serialised. NotUnderstood; MetaError for bytes that are not an expression."""
     try:
         return _Converter().convert(read(data))
     except NotUnderstood:

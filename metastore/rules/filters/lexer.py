@@ -132,7 +132,7 @@ def tokens(text: str, names: Names | None = None, *, escapes: bool = True) -> li
 
 
 def _key(names: Names, text: str, position: int, before: Sequence[Token]) -> re.Match[str] | None:
-    """Return the key of an unusual name that stands here, if one may."""
+    """Return the key of an unusual name at this position, if one may be here."""
     if not before or before[-1].keyword in _BEFORE_A_KEY:
         return names.first.match(text, position)
     if before[-1].kind == "operator" and len(before) > 1 and before[-2].kind in _CONSTANTS:

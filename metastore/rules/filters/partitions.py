@@ -91,7 +91,7 @@ def _positions(bits: int) -> list[int]:
 
 
 class _Texts:
-    """The partitions by the text that stands in one key."""
+    """The partitions by their text of one key."""
 
     def __init__(self, texts: Iterable[str], size: int) -> None:
         self.size = size

@@ -25,7 +25,7 @@ MAXIMUM_PREFIXES = 200
 def leading_prefixes(node: Node | None, keys: Sequence[tuple[str, str]], default_name: str = DEFAULT_PARTITION) -> list[str] | None:
     """Return prefixes of partition names, one of which every selected partition has; None when nothing narrows.
 
-    Ascending, at most MAXIMUM_PREFIXES. A prefix ends behind a `/`, unless it names all keys: then it is a whole name, which longer ones
+    Ascending, at most MAXIMUM_PREFIXES. A prefix ends with a `/`, unless it names all keys: then it is a whole name, which longer ones
     may begin with. None begins with another, so that no partition has two. An empty list: no partition can match.
     """
     if node is None:

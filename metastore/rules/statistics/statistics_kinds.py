@@ -96,7 +96,7 @@ _NUMBERS = {
     ),
 }
 _ALIKE = [{LONG, DATE}, {LONG, TIMESTAMP}, {LONG, DOUBLE}, {LONG, DECIMAL}, {DECIMAL, DOUBLE}]
-"""Pairs of kinds that can stand for each other."""
+"""Pairs of kinds that can replace each other."""
 _SAME_HASHES = _ALIKE[:2]
 """Those whose bit vectors and histograms are of the same numbers."""
 _SKETCHES = ("bitVectors", "histogram")

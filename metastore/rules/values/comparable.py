@@ -43,7 +43,7 @@ class KeyType:
 
 
 def number_of(text: str) -> Decimal | int | None:
-    """Return the number that a text is, None if it is none."""
+    """Return the number in a text, None if it is not a number."""
     if _INTEGER.fullmatch(text):
         return int(text)
     if _NUMBER.fullmatch(text):
@@ -80,7 +80,7 @@ def _time(text: str) -> tuple[datetime.datetime, int] | None:
 
 
 def _date(text: str) -> datetime.date | None:
-    """Return the day; a time behind it is cut off, as some writers store dates with a midnight."""
+    """Return the day; a time after it is cut off, as some writers store dates with a midnight."""
     read = _time(text)
     return read[0].date() if read else None
 

@@ -30,7 +30,7 @@ _ESCAPE_SEQUENCE = re.compile(r"%([0-9A-Fa-f]{2})")
 
 
 def escape(text: str) -> str:
-    """Return `text` with every character that may not stand in a partition name as `%XX`."""
+    """Return `text` with every character that a partition name must not contain as `%XX`."""
     return text.translate(_ESCAPES) if _MUST_ESCAPE.search(text) else text
 
 

@@ -67,7 +67,7 @@ def type_name(text: str) -> str:
 
 
 def parse_type(text: str) -> HiveType:
-    """Parse a type string such as `map<string,array<decimal(10,2)>>`; MetaError when it is none."""
+    """Parse a type string such as `map<string,array<decimal(10,2)>>`; MetaError for any other text."""
     try:
         parsed, end = _parse(text, 0, 0)
         if text[end:].strip():

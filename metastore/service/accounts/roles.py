@@ -43,7 +43,7 @@ def create_role(call: Call, role: Role | None) -> None:
 
 
 def drop_role(call: Call, name: str | None) -> None:
-    """Remove a role, if it is there, with its grants and privileges. MetaError for `admin` and `public`."""
+    """Remove a role, if it exists, with its grants and privileges. MetaError for `admin` and `public`."""
     wanted = _role(name)
     if wanted in (ADMIN, PUBLIC):
         raise MetaError("public,admin roles can't be dropped.")

@@ -51,7 +51,7 @@ def add(
 ) -> str | None:
     """Store a user's password in place of an earlier one, or make a key in addition to others, and return the key.
 
-    With an earlier password the user's delegation tokens go: somebody else may have got them by it.
+    With an earlier password the user's delegation tokens are removed: somebody else may have got them by it.
     `expires` is in seconds since 1970. Raises InvalidInput for a short password or a name that no login can carry.
     """
     if not user or "\0" in user or ":" in user:

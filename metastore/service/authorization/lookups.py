@@ -25,7 +25,7 @@ def of_others_between(call: Call, low: int, high: int) -> list[int]:
 
 
 def is_lock_of_other(call: Call, key: int) -> bool:
-    """Return whether a lock is there and somebody else's."""
+    """Return whether a lock exists and is somebody else's."""
     is_there, user = call.database.read(lambda session: authorization.user_of_lock(session, key))
     return is_there and (user is None or user != call.client.user)
 

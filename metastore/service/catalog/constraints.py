@@ -225,7 +225,9 @@ def drop(call: Call, name: TableName, constraint: str | None) -> None:
 
 
 def follow_columns(session: Session, table_id: int, difference: ColumnsDifference) -> None:
-    """Let the constraints of a table, and the foreign keys that refer to it, follow its columns; one that needs a dropped column goes."""
+    """Let the constraints of a table, and the foreign keys that refer to it, follow its columns; one that needs a dropped column is
+    removed.
+    """
     changed, gone = [], []
     for row in rows.referring(session, table_id):
         body = _followed(row, table_id, difference)

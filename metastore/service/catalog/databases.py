@@ -213,7 +213,7 @@ class _Drop:
         """Locations of partitions beside their table's, by the table's key."""
 
     def event(self, table: Table) -> DropTable:
-        """Return the event of a table that goes."""
+        """Return the event of a dropped table."""
         return DropTable(client=self._call.info, table=table, delete_data=self._delete_data, environment=self.environment)
 
     def ask_of_all(self) -> None:
@@ -293,6 +293,6 @@ def _doomed(database: Database, dropped: Sequence[Table], outside: Mapping[int |
 
 
 def skips_trash(table: Table) -> bool:
-    """Return whether a table's data is to go for good when dropped (`auto.purge`, `skip.trash`)."""
+    """Return whether a table's data is to be deleted for good when dropped (`auto.purge`, `skip.trash`)."""
     parameters = table.parameters or {}
     return any(parameters.get(key, "").lower() == "true" for key in ("auto.purge", "skip.trash"))

@@ -118,11 +118,11 @@ class Change:
         return self._made.make(locations, reach)
 
     def move_directory(self, source: str, target: str) -> None:
-        """Move a directory, which goes back if the change fails. MetaError when the target is there."""
+        """Move a directory, which is moved back if the change fails. MetaError when the target is there."""
         self._made.move([(source, target)])
 
     def move_directories(self, moves: Sequence[tuple[str, str]]) -> None:
-        """Move many directories (from, to); all go back if one can not move or the change fails."""
+        """Move many directories (from, to); all are moved back if one can not move or the change fails."""
         self._made.move(moves)
 
 

@@ -44,7 +44,7 @@ Batch = tuple[Sequence[str], bool]
 
 @dataclass(frozen=True)
 class Doomed:
-    """The data of an object that goes: locations, and the parts that stay."""
+    """The data to delete of an object: locations, and the parts that stay."""
 
     subject: str
     batches: Sequence[Batch]

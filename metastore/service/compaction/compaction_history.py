@@ -1,4 +1,4 @@
-"""Look after the compaction queue: take work back from silent workers, let old history go. Never ends a pending entry."""
+"""Look after the compaction queue: take entries back from silent workers, remove old history. Never ends a pending entry."""
 
 from __future__ import annotations
 

@@ -319,7 +319,7 @@ def update_metrics(call: Call, data: CompactionMetricsDataStruct) -> bool:
 
 
 def remove_metrics(call: Call, request: CompactionMetricsDataRequest) -> None:
-    """Remove a metric if it is there."""
+    """Remove a metric if it exists."""
     key = _metric(call, request.dbName, request.tblName, request.partitionName, request.type)
     call.database.write(lambda session: compaction_sources.delete_metric(session, key))
 

@@ -65,7 +65,7 @@ Stored = tuple[str, int]
 """Statistics as they are stored for a partition, and the stand-in for the names of their columns."""
 
 ColumnsOf = Callable[[int], Sequence[str] | None]
-"""From a row's key to the columns that go, None for all."""
+"""From a row's key to the columns to remove, None for all."""
 
 
 class Partition(NamedTuple):

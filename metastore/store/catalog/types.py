@@ -29,5 +29,5 @@ def insert(session: Session, type_: Type) -> None:
 
 
 def delete(session: Session, name: str) -> None:
-    """Remove a type if it is there."""
+    """Remove a type if it exists."""
     session.execute(DELETE, name_key=name)

@@ -300,7 +300,7 @@ def find(session: Session, keys: Sequence[int]) -> list[QueueEntry]:
 
 
 def lock_all(session: Session, keys: Sequence[int]) -> list[QueueEntry]:
-    """Lock entries and return those that are there."""
+    """Lock entries and return the existing ones."""
     return [QueueEntry(*row) for row in session.rows(LOCK_NAMED, keys=list(keys))]
 
 

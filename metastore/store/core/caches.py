@@ -26,7 +26,7 @@ V = TypeVar("V")
 
 
 class Region(Generic[K, V]):
-    """A cache of at most `limit` values; the one that was put there first goes first. Safe for threads."""
+    """A cache of at most `limit` values; the oldest one is removed first. Safe for threads."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

@@ -242,7 +242,7 @@ def _timed(text: str = "") -> Iterator[None]:
 
 
 def _parsed(text: str) -> URL:
-    """Return the URL of a database. MetaError, which repeats nothing of it: a password may stand at another place than is thought."""
+    """Return the URL of a database. MetaError, which repeats nothing of it: a password may be at an unexpected place in it."""
     try:
         url = make_url(text)
     except (sa.exc.ArgumentError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The answer of a statement that goes to the database together with a later one. A question before that sends the statements that wait."""
+"""The answer of a statement that is sent together with a later one. A question before that sends the statements that wait."""
 
 from __future__ import annotations
 

@@ -32,11 +32,11 @@ MariaDB and MySQL are given few in one statement, later; more go in packets of t
 
 
 class UniqueViolation(Exception):
-    """A row with this key is there already; the unit of work is begun again and then sees it."""
+    """A row with this key exists already; the unit of work is begun again and then sees it."""
 
 
 class ReferenceViolation(Exception):
-    """A row that others refer to was to go, or one that is not there was referred to."""
+    """A row that others refer to was to be removed, or a missing one was referred to."""
 
 
 class Retry(Exception):
@@ -157,7 +157,7 @@ class Driver:
         return session.enqueue(clause, **params)
 
     def ignoring(self, table: sa.Table) -> Insert:
-        """Return the insert into all columns of a table that leaves a row alone whose key is there."""
+        """Return the insert into all columns of a table that leaves a row with an existing key alone."""
         raise AssertionError(self.name, table)
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, pipelined: bool) -> None:

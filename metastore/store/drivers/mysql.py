@@ -1,4 +1,4 @@
-"""MariaDB or MySQL through PyMySQL: few rows go in one statement, more in packets of the driver's."""
+"""MariaDB or MySQL through PyMySQL: few rows are sent in one statement, more in packets of the driver."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class MySQLConnection(PlainConnection):
     _execute_command: Callable[[int, bytes], None]
     _force_close: Callable[[], None]
     mark = ""
-    """The text behind a value that ends in a space or in it, if any."""
+    """The text after a value that ends in a space or in it, if any."""
 
     def cursor(self, *_: Any, **__: Any) -> MySQLCursor:  # type: ignore[override] # it has the methods of a cursor that the store uses
         """Return a cursor."""
@@ -223,5 +223,5 @@ class MySQLCursor:
         return self._rows[self._at - 1]
 
     def close(self) -> None:
-        """Let the last result go."""
+        """Release the last result."""
         self._rows = ()

@@ -1,4 +1,4 @@
-"""PostgreSQL through psycopg 3: many rows go as one array for each column, very many as a stream."""
+"""PostgreSQL through psycopg 3: many rows are sent as one array for each column, very many as a stream."""
 
 from __future__ import annotations
 

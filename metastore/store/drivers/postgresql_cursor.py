@@ -306,7 +306,7 @@ class PostgreSQLCursor:
         return self._connection.full_cursor().copy(query)
 
     def close(self) -> None:
-        """Let the last result go."""
+        """Release the last result."""
         self._result = None
         if self._loads:
             self._connection.loading.set_pgresult(None)

@@ -79,7 +79,7 @@ def put(session: Session, database_id: int, name: str, new: StoredProcedure | Pa
 
 
 def delete(session: Session, kind: Kind, catalog: str, database: str, name: str) -> None:
-    """Remove a procedure or package if it is there."""
+    """Remove a procedure or package if it exists."""
     key = session.number(_OF[kind].key_by_names, catalog_key=catalog, database_key=database, name_key=name)
     if key is not None:
         session.execute(_OF[kind].delete, key=key)

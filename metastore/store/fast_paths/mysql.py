@@ -1,4 +1,4 @@
-"""The fast paths of MariaDB and MySQL: all statements up to the commit go in one packet, so that a call is one round trip.
+"""The fast paths of MariaDB and MySQL: all statements up to the commit are in one packet, so that a call is one round trip.
 
 Guards among them fail where the call needs more than its path does; the rest is then not run, and nothing is changed.
 """

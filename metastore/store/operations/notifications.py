@@ -41,7 +41,7 @@ class LogRow(NamedTuple):
     message: str
     format: str
     events: int = 1
-    """How many events of one change the row stands for; their messages are then made from its message."""
+    """How many events of one change the row holds; their messages are then made from its message."""
 
 
 class NewWrite(NamedTuple):

@@ -1,7 +1,7 @@
 """Rows of locks. One function per statement; `service.locks` decides whether a lock is granted.
 
 Requests on one database take their turn by locking its row in `lock_queues` first. Ids are issued while that row is held, so their order is
-the order in which the requests of a database see each other, not the order in which their transactions commit: once a lock is there, none
+the order in which the requests of a database see each other, not the order in which their transactions commit: once a lock exists, none
 with a smaller id can appear before it. The components of a lock are removed with it, by their foreign key.
 
 On MariaDB every added exclusive lock, of any kind, raises `changes` of that row. So readers and shared writers that had nothing to wait for
@@ -64,7 +64,7 @@ EXISTS = sa.select(LOCK.id).where(LOCK.id == sa.bindparam("key"))
 RELEASE = unsynced(
     sa.delete(locks).where(LOCK.id == sa.bindparam("key"), sa.or_(LOCK.transaction_id == constant(0), LOCK.state == constant("w")))
 )
-"""A lock that a crash of the database brings back goes when its heartbeat is missed."""
+"""A lock that reappears after a crash of the database is removed when its heartbeat is missed."""
 EXPIRED = (
     sa.select(LOCK.id)
     .where(LOCK.transaction_id == constant(0), LOCK.heartbeat_ms < sa.bindparam("since"))
@@ -283,7 +283,7 @@ def acquire(session: Session, key: int, now: int) -> bool:
 
 
 def exists(session: Session, key: int) -> bool:
-    """Return whether a lock is there."""
+    """Return whether a lock exists."""
     return session.exists(EXISTS, key=key)
 
 

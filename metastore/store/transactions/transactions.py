@@ -227,7 +227,7 @@ def lock(session: Session, key: int) -> Later[StoredTransaction | None]:
 
 
 def lock_many(session: Session, keys: Collection[int]) -> Later[list[StoredTransaction]]:
-    """Return those that are there, ascending, and keep them from being changed, together with the next statement."""
+    """Return the existing ones, ascending, and keep them from being changed, together with the next statement."""
     answer = session.enqueue(LOCK_MANY, keys=sorted(set(keys)))
     return lambda: [StoredTransaction(*row) for row in answer.rows]
 

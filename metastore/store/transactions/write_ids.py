@@ -232,7 +232,7 @@ def last(session: Session, key: TableKey) -> int | None:
 
 
 def set_next(session: Session, key: TableKey, number: int) -> None:
-    """Let a table go on with a write id. Its counter must be there."""
+    """Let a table continue with a write id. Its counter must exist."""
     session.execute(SET_NEXT, number=number, **named(key))
 
 
@@ -247,9 +247,9 @@ def seed(session: Session, key: TableKey, following: int) -> None:
 
 
 def lock_counters(session: Session, keys: Collection[TableKey]) -> Answer:
-    """Keep all others who allocate write ids in tables, or commit changes of them, waiting until the transaction ends.
+    """Keep all others that allocate write ids in tables, or commit changes of them, waiting until the transaction ends.
 
-    The statement goes together with the next one; `make_missing` reads the answer.
+    The statement is sent together with the next one; `make_missing` reads the answer.
     """
     return session.enqueue(LOCK_COUNTER if len(keys) == 1 else LOCK_COUNTERS, **naming(keys))
 

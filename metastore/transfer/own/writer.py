@@ -1,4 +1,4 @@
-"""Write records into one of our own databases whose catalog is empty, or go on where somebody was interrupted.
+"""Write records into a database of this server whose catalog is empty, or continue an interrupted move.
 
 Rows that others refer to are changed in place; the rest of a kind is removed before its first record is written, so that a second run
 changes nothing. No server may run on the database meanwhile.

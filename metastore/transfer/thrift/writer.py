@@ -118,7 +118,7 @@ class ThriftWriter:
         made = from_bodies.database(record.key, record.body)
         where = prefixed(*record.key)
         if self._calls.ask("get_database", where, missing=(idl.NoSuchObjectException,)) is None:
-            managed, made.managedLocationUri = made.managedLocationUri, None  # Hive 4 refuses one that is there
+            managed, made.managedLocationUri = made.managedLocationUri, None  # Hive 4 refuses an existing one
             self._ask("create_database", made)
             made.managedLocationUri = managed
             if managed is None:
@@ -293,7 +293,7 @@ class ThriftWriter:
             self._write_ids[record.key[:3]][1].append(record.key[3])
 
     def _seed(self, names: Key, next_: int, invalid: list[int]) -> None:
-        """Let a table's write ids go on, and those that no reader may see stay unseen: they count as aborted."""
+        """Let a table's write ids continue, and those that no reader may see stay unseen: they count as aborted."""
         aborted = ",".join(map(str, sorted(invalid)))
         text = f"{names[1]}.{names[2]}:{next_ - 1}:{2**63 - 1}::{aborted}"
         request = idl.ReplTblWriteIdStateRequest(

@@ -48,7 +48,7 @@ class Failures:
             self._put(self._levels, who[0], (level, now))
 
     def succeeded(self, who: Who) -> None:
-        """Note a login: it takes no failure back, but its user goes on."""
+        """Note a login: it removes no failure, but its user is accepted further on."""
         with self._lock:
             self._put(self._known, who, self._clock())
 

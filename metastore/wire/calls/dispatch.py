@@ -65,7 +65,7 @@ class Outcome:
     changes: bool = False
     """Whether its method changes something."""
     ended: float = 0.0
-    """When its reply was there."""
+    """The time when its reply was ready."""
     parts: tuple[float, ...] = ()
     """The parts of its time, in seconds, in the order of `PARTS`; empty for a call that ran nothing."""
     reply: bytes | LargeReply | None = None

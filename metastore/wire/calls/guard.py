@@ -19,7 +19,7 @@ from metastore.service.authorizer import SEE, TABLE, Access, Authorizer, Who, ow
 from metastore.service.call.context import Call
 
 _MARK = "Hidden_"
-"""How names begin that stand for others: with a capital, so that it shows whether a handler has normalised it."""
+"""The beginning of names that replace others: with a capital, so that it shows whether a handler has normalised it."""
 
 
 class Guard:

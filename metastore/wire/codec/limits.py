@@ -62,7 +62,7 @@ def container_error(size: int, max_container_size: int) -> Malformed:
 
 
 def type_error(ttype: int) -> Malformed:
-    """Return the error for a type that is none."""
+    """Return the error for an unknown type."""
     return Malformed(f"Type {ttype} is unknown")
 
 

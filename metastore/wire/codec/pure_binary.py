@@ -302,7 +302,7 @@ class FastBinaryDecoder(BinaryDecoder):
         return [self._value(etype, espec, depth) for _ in range(size)]
 
     def _structs(self, plan: Plan, size: int, depth: int) -> list[Any]:
-        """Return so many structs: one that can not be walked over is read here, and the walk goes on behind it."""
+        """Return so many structs: one that can not be walked over is read here, and the walk continues after it."""
         found: list[Any] = []
         while len(found) < size:
             if size - len(found) >= FEW_STRUCTS:

@@ -48,7 +48,7 @@ def _framed(data: bytes, framed: bool) -> bytes:
 
 
 def as_structs(ttype: int, spec: Any, value: Any) -> Any:
-    """Return a value of a declared type with structs where tuples or bytes stand for such; the value itself where none do."""
+    """Return a value of a declared type with structs in place of tuples or bytes; the value itself without any."""
     if ttype == TType.STRUCT:
         return _struct(spec, value)
     if ttype == TType.MAP and isinstance(value, dict):
@@ -90,7 +90,7 @@ def _struct(cls: Any, value: Any) -> Any:
 
 @cache
 def _nested(cls: type) -> list[tuple[str, int, Any]]:
-    """Return the fields of a class in which structs can stand, with type and declaration."""
+    """Return the fields of a class that can hold structs, with type and declaration."""
     fields: Any = cls.thrift_spec.values()  # type: ignore[attr-defined]  # a struct's class
     return [(field[1], field[0], field[2]) for field in fields if field[0] in NESTED and _holds_structs(field[0], field[2])]
 

@@ -20,9 +20,9 @@ from thriftpy2.thrift import TPayload, TType
 from metastore.wire.codec.limits import ELEMENT_MEMORY, ENTRY_MEMORY, LIST_MEMORY, TEXT_MEMORY, memory_of
 
 LEVELS = 4
-"""Structs in each other, at most, that one pattern goes over."""
+"""The most structs in each other in one pattern."""
 MANY = 4
-"""Elements that one pattern goes over."""
+"""The most elements in one pattern."""
 MEMORY_PER_BYTE = 11
 """Most memory for each byte of a field with a text or an empty container, its header included."""
 CONTAINERS = {TType.LIST, TType.SET, TType.MAP}

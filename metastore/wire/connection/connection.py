@@ -276,7 +276,7 @@ class Connection:
         return False
 
     def _go_on(self) -> bool:
-        """Note that a message is answered; return whether the connection can go on."""
+        """Note that a message is answered; return whether the connection can continue."""
         with self._state:
             self._between_messages = True
             return not self._stopping
@@ -292,7 +292,7 @@ class Connection:
             self.sock.sendall(data)
 
     def _serve_one(self) -> bool:
-        """Answer the next message; return whether the connection can go on."""
+        """Answer the next message; return whether the connection can continue."""
         try:
             if self._dialect is None:
                 self._dialect = recognise(self._feed)

@@ -71,7 +71,7 @@ class HttpConversation:
         self._log = log.get("metastore.connection")
 
     def serve_one(self) -> bool:
-        """Answer the next request; return whether the connection can go on. Raises EndOfStream, OSError."""
+        """Answer the next request; return whether the connection can continue. Raises EndOfStream, OSError."""
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         self._most_skipped = MAX_SKIPPED
         try:

@@ -1,6 +1,6 @@
 """Replies that hold a long list: its pages are encoded one after the other into a file, which then is sent block by block.
 
-A method's result is encoded with an empty list and with one of one element: where both begin to differ stands the list's size.
+A method's result is encoded with an empty list and with one of one element: the list's size is where both begin to differ.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LargeReply:
         self._empty = encode([])
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it is closed when the reply is sent
         self._at = -1
-        """Where the list's size stands in the message; -1 while no element was taken."""
+        """The position of the list's size in the message; -1 while no element was taken."""
         self._count = self._written = 0
 
     def begin(self) -> None:
@@ -56,7 +56,7 @@ class LargeReply:
         self._empty = self._encode([])
 
     def _size(self, count: int) -> bytes:
-        """Return how the size of a list stands in the message."""
+        """Return the encoding of a list's size in the message."""
         if not self._compact:
             return struct.pack(">i", count)
         kind = self._empty[self._at] & 0x0F

@@ -6,7 +6,7 @@ import ipaddress
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address or name stands for this machine alone."""
+    """Return whether an address or name means this machine alone."""
     if host == "localhost":
         return True
     try:

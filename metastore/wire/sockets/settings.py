@@ -32,13 +32,13 @@ class WireSettings:
     watchdog_timeout: float = 30.0
     """A worker process whose main thread does not run for so long (a hostile message can do that) is replaced."""
     drain_timeout: float = 30.0
-    """How long calls in flight may go on after SIGTERM."""
+    """How long running calls may continue after SIGTERM."""
     drain_notice: float = 0.0
     """How long after SIGTERM new connections are still taken, while `/readyz` sends clients elsewhere."""
     backlog: int = 1024
     tls_certificate: Path | None = None
     tls_key: Path | None = None
-    """The key may stand in the certificate's file; then it is not set."""
+    """The key may be in the certificate's file; then it is not set."""
     tls_client_ca: Path | None = None
     """Whose certificates are taken from clients; None asks for none."""
     tls_client_crl: Path | None = None

@@ -1,7 +1,7 @@
 """Signals by which an operator asks a running server: SIGUSR1 for the stacks of all its threads, SIGUSR2 for everything in its log.
 
 The supervisor acts on them for all its worker processes; a worker that gets SIGUSR1 by itself prints its own stacks. They are printed by
-Python and not by `faulthandler`, which may crash a process whose other threads go on meanwhile.
+Python and not by `faulthandler`, which may crash a process whose other threads run meanwhile.
 """
 
 from __future__ import annotations

@@ -258,7 +258,7 @@ class _Alteration:
         return old is None or not is_absolute(old.location) or not same_place(old.location, new.location)
 
     def _check_columns(self, old: StorageDescriptor | None, new: StorageDescriptor, values: Sequence[str]) -> None:
-        """Refuse columns that are none, or as which the data can not be read. InvalidOperation."""
+        """Refuse invalid columns, and those as which the data can not be read. InvalidOperation."""
         if wrong := invalid_column(without_keys(new.cols or [], self._table.partitionKeys)):
             table = f"{self._table.dbName}.{self._table.tableName}"
             raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(values)}] of {table}")

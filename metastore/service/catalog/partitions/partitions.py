@@ -95,7 +95,7 @@ MISSING_IN_FILTER = "Specified catalog.database.table does not exist : {name}"
 """Hive's clients know the words."""
 Form = partition_structs.Form
 STRUCTS, TUPLES = partition_structs.PartitionStructs.structs, partition_structs.PartitionStructs.tuples
-"""Forms of found partitions: structs, or the tuples that stand for them in a reply that changes nothing."""
+"""Forms of found partitions: structs, or tuples in their place in a reply without changes."""
 
 
 def _shows_privileges(principal: Grantee | None, table: Table) -> bool:

@@ -160,7 +160,7 @@ def _check(call: Call, name: TableName, old: Table, new: Table, environment: Map
 
 
 def _check_columns(name: TableName, old: Table, new: Table, columns: list[FieldSchema], environment: Mapping[str, str]) -> None:
-    """Refuse columns and partition keys that are none, that come twice, and other keys unless the request allows them."""
+    """Refuse invalid and repeated columns and partition keys, and other keys unless the request allows them."""
     if wrong := invalid_column(columns):
         raise InvalidOperation(f"Invalid column {wrong}")
     if environment.get("allow_partition_key_change", "").lower() != "true" and not _same_keys(old, new):

@@ -199,7 +199,7 @@ def _with_columns(call: Call, name: TableName) -> tuple[Table, list[FieldSchema]
 def drop_table(
     call: Call, name: TableName, *, delete_data: bool, ignore_unknown: bool = False, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Remove a table; its data goes if asked for and the table purges it. NoSuchObject, MetaError."""
+    """Remove a table; its data is deleted if requested and the table purges it. NoSuchObject, MetaError."""
     try:
         table = find_table(call, name)
     except NoSuchObject:
@@ -279,7 +279,7 @@ def _held(call: Call, session: Session, name: TableName, table: Table, answer: A
 
 
 def _data(call: Call, session: Session, name: TableName, table: Table) -> list[str]:
-    """Return the locations of the data that goes with a table, its own last. MetaError where it can not be deleted."""
+    """Return the locations of the data to delete with a table, its own last. MetaError where it can not be deleted."""
     if not purges_data(table) or table.tableType in VIEWS or table.sd is None or not table.sd.location:
         return []
     if not call.warehouse.is_writable(table.sd.location.rstrip("/").rpartition("/")[0]):

@@ -1,4 +1,4 @@
-"""Rows of indexes. Tables are referred to by key, so a rename shows at once, and an index goes with either of its tables.
+"""Rows of indexes. Tables are referred to by key, so a rename shows at once, and an index is removed with either of its tables.
 
 One function per statement.
 """

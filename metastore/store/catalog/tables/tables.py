@@ -249,7 +249,7 @@ def lock_all(session: Session, database_id: int) -> None:
 def lock_known(session: Session, table: Table, *, exclusively: bool = False) -> Answer:
     """Lock a table that was read before: against its removal and change, or against every change of its partitions too.
 
-    The statement goes together with the next one; `locked` reads the answer.
+    The statement is sent together with the next one; `locked` reads the answer.
     """
     where = {"catalog_key": table.catName, "database_key": table.dbName, "name_key": table.tableName}
     return session.enqueue(LOCK_KNOWN if exclusively else SHARE_KNOWN, **where)
