@@ -41,7 +41,7 @@ WORDS = {
     "/transactions": ["bob@bob.example.org", "carol@carol.example.org", "a query"],
     "/transactions?state=aborted": ["None that you may see"],
     "/transactions/1": ["Transaction 1", "holds up 3 others", "Abort this transaction", "sales.orders", "Transaction 4", "update"],
-    "/locks": ["Who waits for whom", "Transaction 1 of bob@bob.example.org holds up 3 on sales.orders", "waiting", "lock 1", "shared read"],
+    "/locks": ["Lock waits", "Transaction 1 of bob@bob.example.org holds up 3 on sales.orders", "waiting", "lock 1", "shared read"],
     "/locks?database=sales&table=customers": ["Transaction 1", "sales.customers"],
     "/locks/3": ["Lock 3", "carol", "Transaction 2", "Release this lock"],
     "/compactions": ["failed", "initiated", "worker-1"],
@@ -348,7 +348,7 @@ def test_numbers_of_a_database_that_can_not_be_asked_are_not_zero(start: Start) 
     assert page.status == 200
     assert "The database can not be asked: calls fail." in page.words
     assert page.text.count("not known: the database can not be asked") == 5
-    assert "What the catalog holds is not known" in page.words
+    assert "The numbers of objects are not known" in page.words
     told = found.get("/api/v1/overview").json
     unknown = ("open_transactions", "oldest_transaction", "locks", "compactions", "objects", "last_event")
     assert [told[name] for name in unknown] == [None] * len(unknown)
