@@ -22,6 +22,7 @@ ADMINISTER = "ADMINISTER"
 """To administer the server as a whole."""
 
 SERVER, CATALOG, DATABASE, TABLE, FUNCTION, ROLE, LOCATION = "server", "catalog", "database", "table", "function", "role", "location"
+CONNECTOR = "connector"
 """Kinds of objects."""
 
 
@@ -40,7 +41,8 @@ class Access(NamedTuple):
     catalog: str | None = None
     database: str | None = None
     name: str | None = None
-    """The name of the table, function or role; of a database to create in, the name of the table that is to be made, where it is one."""
+    """The name of the table, function, role or data connector; of a database to create in, the name of the table that is to be made,
+    where it is one."""
     columns: tuple[str, ...] = ()
     owner: Owner | None = None
     """Owner of the object; None if nobody owns it. Not filled for databases if the authorizer has `knows_databases`."""

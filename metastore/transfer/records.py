@@ -40,7 +40,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "package": ("catalog", "database", "name"),
     "type": ("name",),
     "role_grant": ("role", "principal_type", "principal"),
-    "privilege": (
+    "privilege": (  # a data connector stands in the place of the table
         "object_type", *_TABLE, "partition", "column", "principal_type", "principal", "privilege", "grantor_type", "grantor", "authorizer",
     ),
     "location_grant": ("principal_type", "principal", "location"),

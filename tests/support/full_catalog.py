@@ -220,11 +220,12 @@ class Filler:
                 catName="hive",
             ),
         ):  # fmt: skip
-            granted = idl.PrivilegeGrantInfo(privilege="SELECT", createTime=1_700_000_000, grantor="ann", grantorType=1, grantOption=True)
-            bag = idl.PrivilegeBag(
-                [idl.HiveObjectPrivilege(hiveObject=ref, principalName="bob", principalType=1, grantInfo=granted, authorizer="SQL")]
-            )
-            self.client.grant_privileges(bag)
+            self.grant(ref)
+
+    def grant(self, ref: Any) -> None:
+        granted = idl.PrivilegeGrantInfo(privilege="SELECT", createTime=1_700_000_000, grantor="ann", grantorType=1, grantOption=True)
+        privilege = idl.HiveObjectPrivilege(hiveObject=ref, principalName="bob", principalType=1, grantInfo=granted, authorizer="SQL")
+        self.client.grant_privileges(idl.PrivilegeBag([privilege]))
 
     def registry(self) -> None:
         self.client.create_ischema(
@@ -266,6 +267,7 @@ class Filler:
                 name="pg", type="postgres", url="jdbc:postgresql://x", description="d", parameters={"a": "b"}, ownerName="ann", ownerType=1
             )
             self.client.create_dataconnector_req(idl.CreateDataConnectorRequest(connector))
+            self.grant(idl.HiveObjectRef(objectType=idl.HiveObjectType.DATACONNECTOR, objectName="pg"))
 
     def transactions(self) -> None:
         """Make a transactional table with a committed, an aborted and an open transaction."""

@@ -26,7 +26,7 @@ from metastore.methods.forms.rules import (
     put_caller,
 )
 from metastore.rules.names import normalize
-from metastore.service.authorizer import OWN, ROLE, Access
+from metastore.service.authorizer import CONNECTOR, OWN, ROLE, Access
 from metastore.service.call.context import Call
 
 _ON_TABLES = (HiveObjectType.TABLE, HiveObjectType.PARTITION, HiveObjectType.COLUMN)
@@ -43,6 +43,8 @@ def _object(call: Call, ref: Any, privilege: str, *, grant: bool) -> Iterator[Wa
         found = named(call, ref.dbName, ref.objectName, ref.catName)
         if found is not None:
             yield Want((privilege,), TABLE, *found, hide=hiding(ref, "dbName", "objectName"), grant=grant)
+    elif kind == HiveObjectType.DATACONNECTOR:
+        yield Want((privilege,), CONNECTOR, name=normalize(ref.objectName or ""), grant=grant)
     elif privilege != SEE:
         yield Want((ADMINISTER,), SERVER)
 

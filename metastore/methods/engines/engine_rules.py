@@ -11,6 +11,7 @@ from metastore.methods.forms.rules import (
     ADMINISTER,
     SEE,
     SERVER,
+    Ask,
     Decision,
     Handler,
     MethodRule,
@@ -20,6 +21,8 @@ from metastore.methods.forms.rules import (
     needs,
     on_database,
 )
+from metastore.rules.names import normalize
+from metastore.service.authorizer import CONNECTOR, Access
 from metastore.service.call.context import Call
 from metastore.service.catalog.databases import get_databases
 from metastore.service.engines import scheduled_queries
@@ -32,8 +35,21 @@ def kept_versions(decision: Decision, _args: Any, value: Any) -> Any:
     return value
 
 
-def kept_for_admin(decision: Decision, _args: Any, value: list[str]) -> list[str]:
-    return value if decision.is_admin else []
+def kept_connectors(decision: Decision, _args: Any, value: list[str]) -> list[str]:
+    """Keep the data connectors that are the caller's own, or on which the caller holds something."""
+    owners = decision.connector_owners()
+    seen = decision.allowed([Access(SEE, CONNECTOR, name=name, owner=owners.get(name)) for name in value])
+    return [name for name, ok in zip(value, seen, strict=True) if ok]
+
+
+def on_connector(privilege: str, path: str) -> Ask:
+    """Want a privilege on the data connector that a request names."""
+    text = "any privilege" if privilege == SEE else "ownership or ALL"
+
+    def find(_call: Call, args: Any) -> Iterator[Want]:
+        yield Want((privilege,), CONNECTOR, name=normalize(get(args, path) or ""))
+
+    return Ask(f"{text} on the data connector", find)
 
 
 def _is_own_query(call: Call, key: Any) -> bool:

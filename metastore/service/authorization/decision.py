@@ -16,6 +16,7 @@ from metastore.service.authorizer import (
     ADMINISTER,
     ALTER,
     CATALOG,
+    CONNECTOR,
     CREATE,
     DATABASE,
     DROP,
@@ -34,7 +35,15 @@ from metastore.service.catalog.translation import DEFAULT_DATABASE
 from metastore.store.authorization import authorization
 from metastore.store.authorization.authorization import Facts, Owner
 
-TYPE_TEXTS = {TABLE: "TABLE_OR_VIEW", DATABASE: "DATABASE", FUNCTION: "FUNCTION", LOCATION: "DFS_URI", CATALOG: "CATALOG", SERVER: "GLOBAL"}
+TYPE_TEXTS = {
+    TABLE: "TABLE_OR_VIEW",
+    DATABASE: "DATABASE",
+    FUNCTION: "FUNCTION",
+    LOCATION: "DFS_URI",
+    CATALOG: "CATALOG",
+    SERVER: "GLOBAL",
+    CONNECTOR: "DATACONNECTOR",
+}
 """Hive's words for kinds of objects."""
 PRIVILEGE_TEXTS = {
     SEE: "SELECT",
@@ -199,8 +208,9 @@ class Decision:
             return self._function(want)
         if want.kind in (TRANSACTION, LOCK):
             return None if self.is_admin else _Refused(OWN, want.kind, want.name or "")
-        asked = [Access(each, want.kind, want.catalog, want.database, want.name, grant=want.grant) for each in want.privileges]
-        *allowed, sees = self.allowed([*asked, Access(SEE, want.kind, want.catalog, want.database, want.name)])
+        owner = self.connector_owners(want.name).get(want.name or "") if want.kind == CONNECTOR else None
+        what = Access(SEE, want.kind, want.catalog, want.database, want.name, owner=owner)
+        *allowed, sees = self.allowed([*(what._replace(privilege=each, grant=want.grant) for each in want.privileges), what])
         if not any(allowed):
             if want.kind == CATALOG and want.hide is not _nothing and not sees:
                 return _Hidden(database=False, name=True)
@@ -319,6 +329,10 @@ class Decision:
         there = [name for name in names if name in facts]
         asked = [Access(SEE, TABLE, catalog, database, name, owner=facts[name][1], key=facts[name][0]) for name in there]
         return {name for name, ok in zip(there, self.allowed(asked), strict=True) if ok}
+
+    def connector_owners(self, name: str | None = None) -> dict[str, Owner | None]:
+        """Return whose data connectors are by name: of all, or of one, if it is there."""
+        return self.call.database.read(lambda session: authorization.connector_owners(session, name))
 
     def databases(self, names: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
         """Return the databases (catalog, name) that may be shown."""

@@ -19,6 +19,7 @@ from metastore.service.authorizer import (
     ADMINISTER,
     ALTER,
     CATALOG,
+    CONNECTOR,
     CREATE,
     DATABASE,
     DELETE,
@@ -74,12 +75,14 @@ class Rights:
     everywhere: frozenset[str] = frozenset()
     databases: dict[Name, frozenset[str]] = field(default_factory=dict)
     tables: dict[int | None, frozenset[str]] = field(default_factory=dict)
+    connectors: dict[str | None, frozenset[str]] = field(default_factory=dict)
     columns: frozenset[int | None] = frozenset()
     """Tables with a column that may be read."""
     shown: frozenset[int] = frozenset()
     """Tables that are visible by grants on them or on a column."""
     to_grant: dict[object, frozenset[str]] = field(default_factory=dict)
-    """The privileges that may be granted on: by the catalog and name of a database, a table's key, or None for everything."""
+    """The privileges that may be granted on: by the catalog and name of a database, a table's key, (kind, name) of a data connector, or
+    None for everything."""
     visible: frozenset[Name] = frozenset()
     """Databases with a table on which something was granted."""
     places: tuple[str, ...] = ()
@@ -200,6 +203,9 @@ class Grants(Authorizer):
             return any(_has(snapshot, rights, name, SEE) or self._sees(rights, name) for name in names)
         if kind == ROLE:
             return (access.name or "", PrincipalType.ROLE) in rights.principals and access.privilege == SEE
+        if kind == CONNECTOR:
+            held = rights.connectors.get(access.name, NOTHING)
+            return rights.owns(access.owner) or (bool(held) if access.privilege == SEE else ALL in held)
         return access.privilege != ADMINISTER and not rights.everywhere.isdisjoint({access.privilege, ALL})
 
     def _sees(self, rights: Rights, where: Name) -> bool:
@@ -267,6 +273,10 @@ def _may_grant(snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
         keys.append(access.key)
         if rights.owns(access.owner):
             return True
+    if access.kind == CONNECTOR:
+        keys = [(CONNECTOR, access.name)]
+        if rights.owns(access.owner):
+            return True
     wanted = {access.privilege, ALL}
     return any(not rights.to_grant.get(key, frozenset()).isdisjoint(wanted) for key in keys)
 
@@ -297,7 +307,7 @@ def _fill(rights: Rights, granted: Iterable[Granted]) -> None:
     """Sort privileges by their objects. Privileges on partitions give no right: clients ask for tables."""
     everywhere, columns, visible = set[str](), set[int | None](), set[Name]()
     databases, tables = defaultdict[Name, set[str]](set), defaultdict[int | None, set[str]](set)
-    to_grant = defaultdict[object, set[str]](set)
+    connectors, to_grant = defaultdict[str | None, set[str]](set), defaultdict[object, set[str]](set)
     for each in granted:
         privilege = each.privilege.upper()
         key: object = None
@@ -310,6 +320,9 @@ def _fill(rights: Rights, granted: Iterable[Granted]) -> None:
             key = each.table_key
             tables[each.table_key].add(privilege)
             visible.add((each.catalog, each.database))
+        elif each.type == HiveObjectType.DATACONNECTOR:
+            key = (CONNECTOR, each.connector)
+            connectors[each.connector].add(privilege)
         elif each.type == HiveObjectType.COLUMN and privilege in (SELECT, ALL):
             columns.add(each.table_key)
             visible.add((each.catalog, each.database))
@@ -320,6 +333,7 @@ def _fill(rights: Rights, granted: Iterable[Granted]) -> None:
             to_grant[key].add(privilege)
     rights.everywhere, rights.columns, rights.visible = frozenset(everywhere), frozenset(columns), frozenset(visible)
     rights.databases = {name: frozenset(held) for name, held in databases.items()}
+    rights.connectors = {name: frozenset(held) for name, held in connectors.items()}
     rights.tables = {table: frozenset(held) for table, held in tables.items()}
     shown = (*columns, *(table for table, held in tables.items() if not held.isdisjoint(ON_TABLES)))
     rights.shown = frozenset(table for table in shown if table is not None)

@@ -33,6 +33,7 @@ from metastore.store.catalog import databases
 from metastore.store.catalog.partitions import partitions
 from metastore.store.catalog.tables import tables
 from metastore.store.core.database import Session
+from metastore.store.engines import data_connectors
 
 FindKey = Callable[..., int | None]
 
@@ -50,6 +51,13 @@ def _object(call: Call, session: Session, ref: HiveObjectRef | None, *, locked: 
         if key is None:
             raise NoSuchObject(f"Database {catalog}.{name} does not exist")
         return PrivilegeObject(kind, database_id=key)
+    if kind == HiveObjectType.DATACONNECTOR:
+        if ref.objectName is None:
+            raise MetaError("A privilege on a data connector needs its name: set objectName")
+        connector = normalize(ref.objectName)
+        if data_connectors.find(session, connector, locked=locked) is None:
+            raise NoSuchObject(f"There is no data connector {connector}")
+        return PrivilegeObject(kind, connector_name=connector)
     if kind not in (HiveObjectType.TABLE, HiveObjectType.PARTITION, HiveObjectType.COLUMN):
         raise MetaError(f"Privileges on objects of type {kind} are not supported")
     where = table_name(ref.dbName, ref.objectName, ref.catName, call.config.default_catalog)

@@ -15,6 +15,7 @@ from metastore.listeners.events import AlterDataConnector, CreateDataConnector, 
 from metastore.rules.names import normalize, validate_data_connector_name
 from metastore.service.call.context import Call
 from metastore.service.changes.change import change
+from metastore.store.authorization import privileges
 from metastore.store.core.database import Session
 from metastore.store.engines import data_connectors
 
@@ -119,5 +120,6 @@ def drop_data_connector(call: Call, name: str | None, *, if_exists: bool, check_
                     "or drop it without a check of references"
                 )
             data_connectors.delete(session, wanted)
+            privileges.delete_of_connector(session, wanted)
 
         current.write(work)

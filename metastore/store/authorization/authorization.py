@@ -13,6 +13,7 @@ from metastore.store.authorization.privileges import COLUMNS, JOINED, PRIVILEGE
 from metastore.store.catalog.places import places
 from metastore.store.core.clauses import Among, ascending, constant, looked_up
 from metastore.store.core.database import Session
+from metastore.store.schema.engines import data_connectors
 from metastore.store.schema.model import compactions, databases, functions, locks, tables, transactions
 
 TABLE, DATABASE, FUNCTION, TRANSACTION, LOCK, COMPACTION = tables.c, databases.c, functions.c, transactions.c, locks.c, compactions.c
@@ -56,12 +57,15 @@ GRANTED = (
         COLUMNS["database"],
         PRIVILEGE.table_id,
         PRIVILEGE.column_name,
+        PRIVILEGE.connector_name,
         PRIVILEGE.privilege,
         PRIVILEGE.grant_option,
     )
     .select_from(JOINED)
     .where(Among(PRIVILEGE.principal_name, "names"), PRIVILEGE.principal_type == sa.bindparam("type_key"))
 )
+CONNECTOR_OWNERS = sa.select(data_connectors.c.name, data_connectors.c.owner_name, data_connectors.c.owner_type)
+CONNECTOR_OWNER = CONNECTOR_OWNERS.where(data_connectors.c.name == sa.bindparam("name_key"))
 OWNED = sa.and_(
     Among(TABLE.owner, "names"), sa.func.coalesce(TABLE.owner_type, constant(int(PrincipalType.USER))) == sa.bindparam("type_key")
 )
@@ -156,6 +160,12 @@ def database_owners(session: Session) -> dict[tuple[str, str], Owner | None]:
     return {(catalog, name): owner(who, kind) for catalog, name, who, kind in session.rows(OWNERS)}
 
 
+def connector_owners(session: Session, name: str | None = None) -> dict[str, Owner | None]:
+    """Return whose data connectors are by name: of all, or of one, if it is there."""
+    rows = session.rows(CONNECTOR_OWNERS) if name is None else session.rows(CONNECTOR_OWNER, name_key=name)
+    return {found: owner(who, kind) for found, who, kind in rows}
+
+
 class Granted(NamedTuple):
     """One privilege; type is a HiveObjectType of the interface, the parts that its object lacks are None."""
 
@@ -164,17 +174,15 @@ class Granted(NamedTuple):
     database: str | None
     table_key: int | None
     column: str | None
+    connector: str | None
     privilege: str
-    option: bool
+    option: int
 
 
 def granted(session: Session, names: Sequence[str], kind: int) -> list[Granted]:
     """Return all that was granted to principals of one type."""
     rows = session.rows(GRANTED, names=list(names), type_key=kind)
-    return [
-        Granted(type_, catalog, database, table, column, privilege, bool(option))
-        for type_, catalog, database, table, column, privilege, option in rows
-    ]
+    return [Granted(*row) for row in rows]
 
 
 def with_own_tables(session: Session, names: Sequence[str], kind: int) -> set[tuple[str, str]]:

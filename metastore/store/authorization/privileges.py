@@ -28,6 +28,7 @@ class PrivilegeObject(NamedTuple):
     table_id: int | None = None
     partition_id: int | None = None
     column_name: str | None = None
+    connector_name: str | None = None
 
 
 PRIVILEGE = privileges.c
@@ -36,7 +37,7 @@ COLUMNS = {
     "object_type": PRIVILEGE.object_type,
     "catalog": sa.func.coalesce(DATABASE.c.catalog, TABLE_DATABASE.c.catalog),
     "database": sa.func.coalesce(DATABASE.c.name, TABLE_DATABASE.c.name),
-    "table": tables.c.name,
+    "name": sa.func.coalesce(tables.c.name, PRIVILEGE.connector_name),
     "partition_values": partitions.c.partition_values,
     "column_name": PRIVILEGE.column_name,
     "principal_name": PRIVILEGE.principal_name,
@@ -60,6 +61,7 @@ FILTERS = {**PRIVILEGE, **COLUMNS}
 VALUES = tuple(PRIVILEGE.keys())[1:]
 """All columns but the key, in the order of `insert`."""
 DELETE = sa.delete(privileges).where(Among(PRIVILEGE.id, "keys"))
+DELETE_OF_CONNECTOR = sa.delete(privileges).where(PRIVILEGE.connector_name == sa.bindparam("key"))
 TAKE_OPTION = sa.update(privileges).where(Among(PRIVILEGE.id, "keys")).values(grant_option=constant(0))
 
 
@@ -71,14 +73,14 @@ class StoredPrivilege(NamedTuple):
 
 
 def _granted(row: Row) -> StoredPrivilege:
-    kind, catalog, database, table, values, column, name, principal, privilege, created, grantor, grantor_type, option, by, key = row
+    kind, catalog, database, thing, values, column, name, principal, privilege, created, grantor, grantor_type, option, by, key = row
     return StoredPrivilege(
         key,
         HiveObjectPrivilege(
             hiveObject=HiveObjectRef(
                 objectType=kind,
                 dbName=database,
-                objectName=table,
+                objectName=thing,
                 partValues=orjson.loads(values) if values else None,
                 columnName=column,
                 catName=catalog,
@@ -148,6 +150,12 @@ def delete(session: Session, keys: Sequence[int]) -> None:
     """Remove privileges."""
     authorization_changes.note(session)
     session.execute(DELETE, keys=list(keys))
+
+
+def delete_of_connector(session: Session, name: str) -> None:
+    """Remove the privileges on a data connector."""
+    if session.execute(DELETE_OF_CONNECTOR, key=name):
+        authorization_changes.note(session)
 
 
 def take_option(session: Session, keys: Sequence[int]) -> None:

@@ -244,6 +244,7 @@ privileges = table(
     Column("table_id", ID),
     Column("partition_id", ID),
     Column("column_name", NAME),
+    Column("connector_name", NAME),
     Column("principal_name", NAME, nullable=False),
     Column("principal_type", Integer, nullable=False),
     Column("privilege", name_type(64), nullable=False),
@@ -254,6 +255,7 @@ privileges = table(
     Column("authorizer", NAME),
     Index(None, "table_id"),
     Index(None, "database_id"),
+    Index(None, "connector_name"),
     Index(None, "principal_name"),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from metastore.idl import HiveObjectType
 from metastore.transfer.hive.objects import Databases, table_names
@@ -16,12 +17,13 @@ _OF = {
     "DB_PRIVS": ("DB_GRANT_ID", "DB_PRIV", "DB_ID", HiveObjectType.DATABASE),
     "TBL_PRIVS": ("TBL_GRANT_ID", "TBL_PRIV", "TBL_ID", HiveObjectType.TABLE),
     "PART_PRIVS": ("PART_GRANT_ID", "PART_PRIV", "PART_ID", HiveObjectType.PARTITION),
+    "DC_PRIVS": ("DC_GRANT_ID", "DC_PRIV", "NAME", HiveObjectType.DATACONNECTOR),
     "TBL_COL_PRIVS": ("TBL_COLUMN_GRANT_ID", "TBL_COL_PRIV", "TBL_ID", HiveObjectType.COLUMN),
     "PART_COL_PRIVS": ("PART_COLUMN_GRANT_ID", "PART_COL_PRIV", "PART_ID", HiveObjectType.COLUMN),
 }
-"""Hive's tables: the number of a row, the privilege, the number of the object, and the kind of object."""
+"""Hive's tables: the number of a row, the privilege, the number or name of the object, and the kind of object."""
 Names = tuple[str | None, str | None, str | None, str | None]
-"""Catalog, database, table, partition."""
+"""Catalog, database, table, partition; a data connector stands in the place of the table."""
 
 
 def role_grants(schema: HiveSchema, _: Databases) -> Iterator[Record]:
@@ -46,9 +48,11 @@ def privileges(schema: HiveSchema, databases: Databases) -> Iterator[Record]:
                     yield Record("privilege", whole, {"grant_option": int(flag(option)), "create_time": created})
 
 
-def _names(schema: HiveSchema, databases: Databases, owner: str | None, keys: set[int]) -> dict[int, Names]:
+def _names(schema: HiveSchema, databases: Databases, owner: str | None, keys: set[Any]) -> dict[Any, Names]:
     if owner is None:
         return dict.fromkeys(keys, (None, None, None, None))
+    if owner == "NAME":
+        return {key: (None, None, key, None) for key in keys}
     if owner == "DB_ID":
         return {key: (*databases[key], None, None) for key in keys if key in databases}
     if owner == "TBL_ID":

@@ -35,7 +35,6 @@ LEFT = {
     "HIVE_LOCKS": "locks: the client of an open transaction asks for them again",
     "MATERIALIZATION_REBUILD_LOCKS": "locks of rebuilds of materialized views",
     "DELEGATION_TOKENS": "delegation tokens: clients log in again",
-    "DC_PRIVS": "privileges on data connectors",
     "IDXS": "indexes of Hive 2: make them again",
     "NOTIFICATION_LOG": "events: consumers that have read all of them continue",
     "TXN_WRITE_NOTIFICATION_LOG": "files that open transactions wrote, for their events",

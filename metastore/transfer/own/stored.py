@@ -41,7 +41,7 @@ class Stored(NamedTuple):
     def owner_columns(self) -> tuple[str, ...]:
         """Return the columns with the owner's number."""
         of = {"": (), "database": ("database_id",), "table": ("table_id",), "schema": ("schema_id",)}
-        return of.get(self.owner, ("database_id", "table_id", "partition_id"))
+        return of.get(self.owner, ("database_id", "table_id", "partition_id", "connector_name"))
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class Stored(NamedTuple):
                 table.c.object_type,
                 sa.func.coalesce(DATABASE.c.catalog, TABLE_DATABASE.c.catalog),
                 sa.func.coalesce(DATABASE.c.name, TABLE_DATABASE.c.name),
-                TABLE.c.name,
+                sa.func.coalesce(TABLE.c.name, table.c.connector_name),
                 model.partitions.c.name,
             )
         return table, ()

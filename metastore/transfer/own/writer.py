@@ -17,11 +17,13 @@ import orjson
 import sqlalchemy as sa
 
 from metastore.errors import InvalidOperation
+from metastore.idl import HiveObjectType
 from metastore.places import indexed
 from metastore.store.catalog.tables import tables as table_rows
 from metastore.store.core import authorization_changes, counters, migrate
 from metastore.store.core.database import Database, Session
 from metastore.store.drivers.contract import Row
+from metastore.store.engines import data_connectors
 from metastore.store.schema.indexes import indexes
 from metastore.store.schema.model import compactions, databases, partitions, tables, write_id_ranges
 from metastore.store.schema.registry import registry_columns, registry_schemas
@@ -206,8 +208,12 @@ class OwnWriter:
 
     def _granted(self, session: Session, record: Record) -> tuple[Any, ...] | None:
         kind, catalog, database, table, partition = record.key[:5]
-        numbers: list[int | None] = [None, None, None]
-        if table is not None:
+        numbers: list[Any] = [None, None, None, None]
+        if kind == HiveObjectType.DATACONNECTOR:
+            numbers[3] = table
+            if data_connectors.find(session, table) is None:
+                return None
+        elif table is not None:
             numbers[1] = self._table(session, (catalog, database, table))
             if numbers[1] is None:
                 return None

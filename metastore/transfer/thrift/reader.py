@@ -134,8 +134,11 @@ class ThriftReader:
             body = {"description": found.description, "location": found.locationUri, "create_time": found.createTime or 0}
             yield Record("catalog", (name,), body)
 
+    def _connector_names(self) -> list[str]:
+        return sorted(self._calls.ask("get_dataconnectors", absent=()))
+
     def _connectors(self) -> Iterator[Record]:
-        for name in sorted(self._calls.ask("get_dataconnectors", absent=())):
+        for name in self._connector_names():
             found = self._calls.ask("get_dataconnector_req", idl.GetDataConnectorRequest(name))
             body = {
                 "type": found.type, "url": found.url, "description": found.description, "parameters": found.parameters or {},
@@ -204,6 +207,7 @@ class ThriftReader:
         kinds = idl.HiveObjectType
         asked = [
             idl.HiveObjectRef(objectType=kinds.GLOBAL),
+            *(idl.HiveObjectRef(objectType=kinds.DATACONNECTOR, objectName=name) for name in self._connector_names()),
             *(idl.HiveObjectRef(objectType=kinds.DATABASE, catName=catalog, dbName=name) for catalog, name in databases),
             *(
                 idl.HiveObjectRef(objectType=kind, catName=catalog, dbName=database, objectName=name)
@@ -291,7 +295,8 @@ class ThriftReader:
         if ref.partValues:
             names = (catalog or "", ref.dbName, ref.objectName)
             partition = make_partition_name(self._tables.keys_of(names), ref.partValues)
-        table = ref.objectName if ref.dbName is not None else None
+        is_connector = ref.objectType == idl.HiveObjectType.DATACONNECTOR
+        table = ref.objectName if ref.dbName is not None or is_connector else None
         key = (
             ref.objectType, catalog, ref.dbName, table or None, partition, ref.columnName, granted.principalType, granted.principalName,
             info.privilege, info.grantorType, info.grantor, granted.authorizer,

@@ -68,6 +68,56 @@ def test_connectors_are_for_the_admin(clients: Clients) -> None:
     root.drop_dataconnector_req(drop)
 
 
+def connector_privilege(name: str, privilege: str, user: str, *, option: bool = False) -> idl.PrivilegeBag:
+    ref = idl.HiveObjectRef(objectType=idl.HiveObjectType.DATACONNECTOR, objectName=name)
+    info = idl.PrivilegeGrantInfo(privilege=privilege, grantOption=option)
+    granted = idl.HiveObjectPrivilege(hiveObject=ref, principalName=user, principalType=1, grantInfo=info, authorizer="SQL")
+    return idl.PrivilegeBag([granted])
+
+
+def test_who_was_granted_a_connector_may_read_it(clients: Clients) -> None:
+    root, alice, bob = clients
+    for name in ("pg", "other"):
+        connector = idl.DataConnector(name=name, type="postgres", url="jdbc:x", ownerName="root", parameters={})
+        root.create_dataconnector_req(idl.CreateDataConnectorRequest(connector=connector))
+    read = idl.GetDataConnectorRequest(connectorName="PG")
+    root.grant_privileges(connector_privilege("pg", "SELECT", "alice", option=True))
+    assert alice.get_dataconnectors() == ["pg"]
+    assert alice.get_dataconnector_req(read).url == "jdbc:x"
+    connector = idl.DataConnector(name="pg", type="postgres", url="jdbc:y", ownerName="root", parameters={})
+    change = idl.AlterDataConnectorRequest(connectorName="pg", newConnector=connector)
+    for refused in (
+        lambda: alice.alter_dataconnector_req(change),
+        lambda: bob.get_dataconnector_req(read),
+        lambda: alice.grant_privileges(connector_privilege("pg", "ALL", "bob")),
+        lambda: alice.grant_privileges(connector_privilege("other", "SELECT", "bob")),
+        lambda: bob.revoke_privileges(connector_privilege("pg", "SELECT", "alice")),
+    ):
+        with pytest.raises(idl.MetaException, **REFUSED):
+            refused()
+    alice.grant_privileges(connector_privilege("pg", "SELECT", "bob"))
+    assert bob.get_dataconnectors() == ["pg"]
+    root.grant_privileges(connector_privilege("pg", "ALL", "bob"))
+    bob.alter_dataconnector_req(change)
+    root.revoke_privileges(connector_privilege("pg", "SELECT", "alice"))
+    assert alice.get_dataconnectors() == []
+    bob.drop_dataconnector_req(idl.DropDataConnectorRequest(connectorName="pg"))
+    root.create_dataconnector_req(idl.CreateDataConnectorRequest(connector=connector))
+    assert bob.get_dataconnectors() == []
+
+
+def test_a_connector_is_its_owners(clients: Clients) -> None:
+    root, alice, bob = clients
+    connector = idl.DataConnector(name="pg", type="postgres", url="jdbc:x", ownerName="alice", ownerType=1, parameters={})
+    root.create_dataconnector_req(idl.CreateDataConnectorRequest(connector=connector))
+    alice.grant_privileges(connector_privilege("pg", "SELECT", "bob"))
+    assert (alice.get_dataconnectors(), bob.get_dataconnectors()) == (["pg"], ["pg"])
+    connector.ownerName = "bob"
+    alice.alter_dataconnector_req(idl.AlterDataConnectorRequest(connectorName="pg", newConnector=connector))
+    assert (alice.get_dataconnectors(), bob.get_dataconnectors()) == ([], ["pg"])
+    bob.drop_dataconnector_req(idl.DropDataConnectorRequest(connectorName="pg"))
+
+
 @pytest.mark.parametrize("kind", ["procedure", "package"])
 def test_who_owns_a_database_keeps_its_procedures(clients: Clients, kind: str) -> None:
     root, alice, bob = clients

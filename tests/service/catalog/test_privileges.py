@@ -5,6 +5,7 @@ import pytest
 
 from metastore.errors import AlreadyExists, InvalidObject, MetaError, NoSuchObject
 from metastore.idl import (
+    DataConnector,
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
@@ -23,6 +24,7 @@ from metastore.service.catalog.databases import drop_database
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.create_table import create_table
 from metastore.service.catalog.tables.tables import drop_table, get_table
+from metastore.service.engines import data_connectors
 from tests.support.catalog import add_partitions, make_database, make_table
 
 pytestmark = pytest.mark.on_one_database
@@ -30,6 +32,7 @@ pytestmark = pytest.mark.on_one_database
 USER, GROUP, ROLE = PrincipalType.USER, PrincipalType.GROUP, PrincipalType.ROLE
 GLOBAL, DATABASE, TABLE = HiveObjectType.GLOBAL, HiveObjectType.DATABASE, HiveObjectType.TABLE
 PARTITION, COLUMN = HiveObjectType.PARTITION, HiveObjectType.COLUMN
+CONNECTOR = HiveObjectType.DATACONNECTOR
 
 
 def on(kind: int, table: TableName | None = None, **fields: Any) -> HiveObjectRef:
@@ -242,3 +245,47 @@ def test_privileges_come_with_a_new_table(call: Call) -> None:
     assert listed(call, "bob", USER, given) == [("bob", "INSERT", True), ("bob", "SELECT", True)]
     assert listed(call, "public", ROLE, given) == [("public", "INSERT", True)]
     assert listed(call, "bob", USER, on(TABLE, table)) == []
+
+
+def make_connector(call: Call, name: str) -> HiveObjectRef:
+    data_connectors.create_data_connector(call, DataConnector(name=name, type="mysql", url="jdbc:mysql://x"))
+    return on(CONNECTOR, objectName=name)
+
+
+def test_privileges_on_connectors(call: Call) -> None:
+    """As 4.0.1 answers; but there `revoke` finds none of them."""
+    pg, my = make_connector(call, "pg"), make_connector(call, "my")
+    grant(call, privilege(pg, "ALL", grantOption=True), privilege(on(CONNECTOR, objectName="PG"), "select,insert", "carol"))
+    grant(call, privilege(my, "ALL", "team", GROUP))
+    assert listed(call, None, None, pg) == [("bob", "ALL", True), ("carol", "select", False), ("carol", "insert", False)]
+    assert [each.hiveObject for each in privileges.list_privileges(call, "bob", USER, pg)] == [pg]
+    assert listed(call, "carol", USER, on(CONNECTOR)) == [("carol", "select", False), ("carol", "insert", False)]
+    assert listed(call, "bob", USER, None) == [("bob", "ALL", True)]
+    assert listed(call, None, None, on(CONNECTOR, objectName="nope")) == []
+    held = privileges.get_privilege_set(call, pg, "bob", ["team"])
+    assert [each.privilege for each in held.userPrivileges["bob"]] == ["ALL"]
+    assert held.groupPrivileges == {"team": []}
+    with pytest.raises(InvalidObject, match="all is already granted to bob on pg by alice"):
+        grant(call, privilege(pg, "all"))
+    privileges.revoke(call, PrivilegeBag([privilege(pg, "ALL")]), option_only=True)
+    privileges.revoke(call, PrivilegeBag([privilege(pg, "insert", "carol")]))
+    assert listed(call, None, None, pg) == [("bob", "ALL", False), ("carol", "select", False)]
+    privileges.refresh(call, pg, "SQL", PrivilegeBag([privilege(pg, "SELECT", "dave")]))
+    assert listed(call, None, None, pg) == [("dave", "SELECT", False)]
+    data_connectors.drop_data_connector(call, "PG", if_exists=False, check_references=False)
+    make_connector(call, "pg")
+    assert listed(call, None, None, on(CONNECTOR)) == [("team", "ALL", False)]
+
+
+def test_a_privilege_needs_a_connector_that_is_there(call: Call) -> None:
+    with pytest.raises(NoSuchObject, match="There is no data connector nope"):
+        grant(call, privilege(on(CONNECTOR, objectName="nope"), "ALL"))
+    with pytest.raises(MetaError, match="needs its name: set objectName"):
+        grant(call, privilege(on(CONNECTOR), "ALL"))
+
+
+def test_privileges_stay_when_a_connector_gets_another_owner(call: Call) -> None:
+    pg = make_connector(call, "pg")
+    grant(call, privilege(pg, "ALL"))
+    data_connectors.alter_data_connector(call, "pg", DataConnector(url="jdbc:mysql://y", ownerName="eve", ownerType=USER))
+    assert listed(call, None, None, pg) == [("bob", "ALL", False)]
