@@ -133,10 +133,13 @@ def _views(schema: HiveSchema, databases: Mapping[int, tuple[str, str]]) -> dict
     tables = {
         row[0]: row[1:] for row in schema.among("TBLS", "TBL_ID", (row[0] for rows in used.values() for row in rows), "DB_ID", "TBL_NAME")
     }
-    with_counts = schema.has("MV_TABLES_USED", counts[0])
     found = {}
     for key, (catalog, database, name, transactions, time) in views.items():
-        sources = sorted((*databases[tables[row[0]][0]], tables[row[0]][1], *row[1:]) for row in used.get(key, ()) if row[0] in tables)
+        sources = sorted(
+            (*databases[tables[row[0]][0]], tables[row[0]][1], *(count or 0 for count in row[1:]))
+            for row in used.get(key, ())
+            if row[0] in tables
+        )
         raw = {
             "catName": catalog,
             "dbName": database,
@@ -144,7 +147,7 @@ def _views(schema: HiveSchema, databases: Mapping[int, tuple[str, str]]) -> dict
             "tablesUsed": [".".join(source[1:3]) for source in sources],
             "validTxnList": transactions,
             "materializationTime": time,
-            "sourceTables": [list(source) for source in sources] if with_counts else None,
+            "sourceTables": [list(source) for source in sources],
         }
         found[catalog, database, name] = {field: value for field, value in raw.items() if value is not None}
     return found

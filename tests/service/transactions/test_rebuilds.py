@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 
@@ -137,9 +138,9 @@ def test_a_view_follows_the_new_name_of_a_table_that_it_is_made_from(call: Call,
             dbName="default",
             tblName="v",
             tablesUsed=[written, "s"],
-            sourceTables=[SourceTable(get_table(call, source), 1, 2, 3)],
         ),
     )
+    rebuilds.add_changed_rows(call, UpdateTransactionalStatsRequest(get_table(call, source).id, 1, 2, 3))
     table = get_table(call, source)
     table.dbName, table.tableName = "d", "s2"
     alter_table(call, source, table)
@@ -149,6 +150,28 @@ def test_a_view_follows_the_new_name_of_a_table_that_it_is_made_from(call: Call,
     assert (found.table.dbName, found.table.tableName, found.insertedCount, found.updatedCount, found.deletedCount) == ("d", "s2", 1, 2, 3)
     with pytest.raises(MetaError, match=r"materialized views \['default.v'\]"):
         drop_table(call, source._replace(database="d", table="s2"), delete_data=True)
+
+
+def test_of_the_two_lists_of_a_views_sources_each_has_all(call: Call) -> None:
+    """As 4.0.1 makes one of the other: `tablesUsed` is all that clients before Hive 4 send and read."""
+    source, other, view = make_table(call, "s"), make_table(call, "o"), make_table(call, "v", kind="MATERIALIZED_VIEW")
+    made = CreationMetadata(catName="hive", dbName="default", tblName="v", tablesUsed=["default.S", "hive.default.o"])
+    update_creation_metadata(call, view, made)
+    assert sources_of(call, view) == [("hive", "default", "s", 0, 0, 0), ("hive", "default", "o", 0, 0, 0)]
+    made.sourceTables = [SourceTable(get_table(call, other), 1, 2, 3)]
+    update_creation_metadata(call, view, made)
+    assert sources_of(call, view) == [("hive", "default", "o", 1, 2, 3)]
+    assert get_table(call, view).creationMetadata.tablesUsed == ["default.o"]
+    drop_table(call, source, delete_data=True)
+    with pytest.raises(MetaError, match=r"materialized views \['default.v'\]"):
+        drop_table(call, other, delete_data=True)
+
+
+def sources_of(call: Call, view: TableName) -> list[tuple[Any, ...]]:
+    return [
+        (each.table.catName, each.table.dbName, each.table.tableName, each.insertedCount, each.updatedCount, each.deletedCount)
+        for each in get_table(call, view).creationMetadata.sourceTables or ()
+    ]
 
 
 def test_changed_rows_are_noted_in_the_views_made_from_a_table(call: Call) -> None:

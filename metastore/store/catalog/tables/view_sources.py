@@ -43,23 +43,27 @@ def decode(text: str) -> CreationMetadata:
 
 
 def encode(metadata: CreationMetadata | None) -> str | None:
-    """Return it as text; None for nothing."""
+    """Return it as text; None for nothing. Of the two lists of sources each has all, as in Hive 4: clients before send names alone."""
     if metadata is None:
         return None
     raw = {name: value for name, value in metadata.__dict__.items() if value is not None}
-    if metadata.sourceTables is not None:
-        raw["sourceTables"] = [
-            [
-                source.table.catName,
-                source.table.dbName,
-                source.table.tableName,
-                source.insertedCount,
-                source.updatedCount,
-                source.deletedCount,
-            ]
-            for source in metadata.sourceTables
+    sources: list[list[Any]]
+    if metadata.sourceTables:
+        sources = [
+            [each.table.catName, each.table.dbName, each.table.tableName, each.insertedCount, each.updatedCount, each.deletedCount]
+            for each in metadata.sourceTables
         ]
+        raw["tablesUsed"] = [".".join(each[1:3] if each[0] in (None, metadata.catName) else each[:3]) for each in sources]
+    else:
+        sources = [[*_names(metadata.catName, text), 0, 0, 0] for text in metadata.tablesUsed or () if "." in text]
+    raw["sourceTables"] = sources
     return orjson.dumps(raw).decode()
+
+
+def _names(catalog: str, text: str) -> list[str]:
+    """Return catalog, database and table of `database.name` or of `catalog.database.name` with a view's own catalog."""
+    parts = text.lower().removeprefix(f"{catalog}.").split(".", 1) if text.count(".") > 1 else text.lower().split(".")
+    return [catalog, *parts]
 
 
 def set_sources(session: Session, key: int, metadata: CreationMetadata) -> None:
@@ -113,7 +117,10 @@ def rename_table(session: Session, old: Names, new: Names) -> None:
         row = session.row(LOCK, key=view.id)
         raw = orjson.loads(row[0]) if row is not None and row[0] else {}
         used = [".".join(new[1:]) if tuple(old) in readings(old[0], each) else each for each in raw.get("tablesUsed") or ()]
-        sources = [[*(new if tuple(source[:3]) == old else source[:3]), *source[3:]] for source in raw.get("sourceTables") or ()]
+        sources = [
+            [*(new if tuple(old) in readings(source[0], ".".join(source[1:3])) else source[:3]), *source[3:]]
+            for source in raw.get("sourceTables") or ()
+        ]
         _write(session, view.id, {**raw, "tablesUsed": used, **({"sourceTables": sources} if sources else {})})
 
 
