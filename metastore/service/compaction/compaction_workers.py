@@ -145,6 +145,8 @@ def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> No
             highest_write_id=info.highestWriteId,
             run_as=info.runas or entry.run_as,
             transaction_id=transaction,
+            next_transaction_id=None,
+            committed_ms=None,
             heartbeat_ms=now_ms(),
         )
         transactions.add_holds_of_many(session, [transaction], COMPONENTS)
@@ -161,6 +163,8 @@ NOBODYS = {
     "transaction_id": None,
     "highest_write_id": None,
     "hadoop_job": None,
+    "next_transaction_id": None,
+    "committed_ms": None,
 }
 """The columns of an entry that no worker has."""
 
@@ -203,7 +207,9 @@ def mark_compacted(call: Call, info: CompactionInfoStruct) -> None:
     def work(session: Session) -> None:
         entry = _locked(session, info, FOLLOWS[READY], "marked as compacted")
         now = now_ms()
-        date = following_transaction(entry, compactions.clock(session, entry.transaction))
+        date = entry.next_transaction
+        if date is None:
+            date = following_transaction(entry, compactions.clock(session, entry.transaction))
         compactions.update(
             session,
             [entry.id],
@@ -213,7 +219,7 @@ def mark_compacted(call: Call, info: CompactionInfoStruct) -> None:
             error=None,
             retries=0,
             next_transaction_id=date,
-            committed_ms=None if date is None else now,
+            committed_ms=entry.committed if date is None or entry.committed is not None else now,
             highest_write_id=entry.highest_write_id if entry.highest_write_id is not None else info.highestWriteId,
         )
 

@@ -34,7 +34,7 @@ from metastore.store.drivers.answer import Answer, Later
 from metastore.store.drivers.contract import Row
 from metastore.store.fast_paths import Ended
 from metastore.store.transactions import components, transactions, write_ids
-from metastore.store.transactions.transactions import ABORTED, COMMITTED, StoredTransaction
+from metastore.store.transactions.transactions import ABORTED, COMMITTED, OF_COMPACTIONS, StoredTransaction
 from metastore.store.transactions.write_ids import TableKey
 
 KEY_PREFIX = "_meta"
@@ -128,6 +128,9 @@ def _write_commit(session: Session, found: StoredTransaction, operations: Collec
     if set(operations) - {COMPACTION}:
         components.complete(session, found.id, ROW_CHANGES, commit_id, now)
     transactions.end(session, [found], COMMITTED, now, commit_id)
+    if found.type in OF_COMPACTIONS:
+        following = counters.share(session, counters.TRANSACTION)() + 1
+        compactions.note_commit(session, found.id, following, now)
 
 
 def _write_replayed(call: Call, session: Session, found: StoredTransaction, request: CommitTxnRequest) -> None:
@@ -144,7 +147,7 @@ def _write_replayed(call: Call, session: Session, found: StoredTransaction, requ
 def _events(call: Call, session: Session, found: StoredTransaction) -> list[Event]:
     """Return the events of a commit: of the transaction, and of the compaction that a worker did in it."""
     events: list[Event] = [CommitTransaction(client=call.info, transaction=found.id, type=found.type)]
-    entry = compactions.of_transaction(session, found.id) if found.type == TxnType.COMPACTION else None
+    entry = compactions.of_transaction(session, found.id) if found.type in OF_COMPACTIONS - {TxnType.SOFT_DELETE} else None
     if entry is not None:
         events.append(
             CommitCompaction(

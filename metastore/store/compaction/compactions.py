@@ -51,6 +51,11 @@ FOR_NONE = sa.or_(COMPACTION.pool.is_(None), COMPACTION.enqueued_ms < sa.bindpar
 PEEKS = {True: NEXT.where(FOR_POOL), False: NEXT.where(FOR_NONE)}
 CLAIMS = {named: peek.with_for_update(skip_locked=True) for named, peek in PEEKS.items()}
 OF_TRANSACTION = sa.select(compactions).where(COMPACTION.transaction_id == sa.bindparam("key")).limit(1)
+NOTE_COMMIT = (
+    sa.update(compactions)
+    .where(COMPACTION.transaction_id == sa.bindparam("key"))
+    .values(next_transaction_id=sa.bindparam("following"), committed_ms=sa.bindparam("now"))
+)
 LOCK = sa.select(compactions).where(COMPACTION.id == sa.bindparam("key")).with_for_update()
 NAMED = sa.select(compactions).where(Among(COMPACTION.id, "keys"))
 LOCK_NAMED = sa.select(compactions).where(Among(COMPACTION.id, "keys")).order_by(COMPACTION.id).with_for_update()
@@ -101,6 +106,8 @@ REVOKE = (
         transaction_id=sa.null(),
         highest_write_id=sa.null(),
         hadoop_job=sa.null(),
+        next_transaction_id=sa.null(),
+        committed_ms=sa.null(),
     )
 )
 WRITE_ID, WRITE_ID_RANGE = write_ids.c, write_id_ranges.c
@@ -321,6 +328,11 @@ def of_transaction(session: Session, transaction: int) -> QueueEntry | None:
     """Return the entry on which a worker works, or worked, in a transaction."""
     row = session.row(OF_TRANSACTION, key=transaction)
     return None if row is None else QueueEntry(*row)
+
+
+def note_commit(session: Session, transaction: int, following: int, now: int) -> None:
+    """Note on the entry of a transaction, if it has one, that it was committed `now`, and the first transaction that sees it."""
+    session.execute(NOTE_COMMIT, key=transaction, following=following, now=now)
 
 
 def clock(session: Session, transaction: int | None) -> Clock:

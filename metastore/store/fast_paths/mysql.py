@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from metastore.idl import TxnType
 from metastore.store.core import counters
 from metastore.store.core.database import Database, Session
 from metastore.store.drivers.answer import Answer
@@ -21,7 +20,7 @@ from metastore.store.operations.notifications import LogRow
 from metastore.store.transactions import locks, write_ids
 from metastore.store.transactions.components import COLUMNS as INTENT_COLUMNS
 from metastore.store.transactions.components import INSERT, Intent
-from metastore.store.transactions.transactions import ABORTED, COMMITTED, COMPONENTS, LOCKS, Who, add_holds
+from metastore.store.transactions.transactions import ABORTED, COMMITTED, COMPONENTS, LOCKS, OF_COMPACTIONS, Who, add_holds
 from metastore.store.transactions.write_ids import TableKey
 
 Done = TypeVar("Done")
@@ -45,7 +44,7 @@ def _log_end(session: Session, key: int, hint: Hint, event: LogRow | None) -> No
 
 
 def _is_plain(hint: Hint) -> bool:
-    return not hint.holds & ~PLAIN and hint.type != TxnType.COMPACTION
+    return not hint.holds & ~PLAIN and hint.type not in OF_COMPACTIONS
 
 
 def _try(database: Database, work: Callable[[Session], Done]) -> Done | None:

@@ -51,6 +51,7 @@ from metastore.store.transactions.transactions import (
     COMMITTED,
     COMPONENTS,
     LOWEST_OPEN,
+    OF_COMPACTIONS,
     OPEN,
     RANGES,
     WRITE_IDS,
@@ -140,7 +141,7 @@ def _ending(commits: bool, logs: bool) -> sa.Select[Any]:
     """
     conditions = [
         TRANSACTION.id == _KEY,
-        TRANSACTION.type != constant(TxnType.COMPACTION),
+        *(TRANSACTION.type != constant(each) for each in sorted(OF_COMPACTIONS)),
         *_unchanged(PLAIN if commits else PLAIN & ~COMPONENTS),
     ]
     if commits:

@@ -449,6 +449,7 @@ compactions = table(
     Column("error", JSON_TEXT),
     Index(None, "state", "id"),
     Index(None, "database", "table"),
+    Index(None, "transaction_id"),
     sqlite_autoincrement=True,
 )
 

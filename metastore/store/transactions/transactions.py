@@ -22,6 +22,8 @@ from metastore.store.schema.model import counters as counter_rows
 from metastore.store.schema.model import locks, materialization_rebuilds, min_history, replicated_transactions, transactions
 
 OPEN, ABORTED, COMMITTED = "o", "a", "c"
+OF_COMPACTIONS = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION, TxnType.SOFT_DELETE})
+"""Types of transactions that may have an entry in the compaction queue."""
 LOCKS, COMPONENTS, HISTORY, WRITE_IDS, REBUILD, RANGES = 1, 2, 4, 8, 16, 32
 """Bits of the column `holds`: other tables in which there may be rows of the transaction. An end without them is one statement.
 

@@ -122,6 +122,8 @@ def compactions(schema: HiveSchema, _: Databases) -> Iterator[Record]:
                 body = dict(zip(_COMPACTION, values, strict=True))
                 for field in ("cleaner_started_ms", "committed_ms", "highest_write_id", "next_transaction_id", "transaction_id"):
                     body[field] = body[field] or None
+                if body["next_transaction_id"] is not None:  # Hive's is the last id that does not see the commit
+                    body["next_transaction_id"] += 1
                 body["enqueued_ms"] = body["enqueued_ms"] or body["started_ms"] or 0
                 heartbeat = body["started_ms"] if body["state"] == "w" else None
                 body |= {"catalog": CATALOG, "heartbeat_ms": heartbeat, "retry_after_ms": None, "retries": 0}

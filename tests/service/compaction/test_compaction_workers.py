@@ -5,9 +5,10 @@ import threading
 import pytest
 
 from metastore.errors import MetaError, NoSuchTransaction, TransactionAborted
-from metastore.idl import CompactionInfoStruct, TxnType
+from metastore.idl import CompactionInfoStruct, CompactionRequest, CompactionType, TxnType
 from metastore.service.call.context import Call
 from metastore.service.compaction import compaction_workers as workers
+from metastore.service.compaction import compactions
 from metastore.service.compaction.compaction_history import housekeep
 from metastore.store.schema import model as schema
 from tests.support import acid_steps as acid
@@ -44,6 +45,52 @@ def test_the_next_transaction_is_known_once_the_workers_is_over(call: Call, outc
     workers.mark_compacted(call, info)
     (row,) = shown(call, id=key)
     assert row.nextTxnId == {"c": 3, "a": 4, None: 2}[outcome]
+
+
+@pytest.mark.parametrize("marked_first", [True, False])
+@pytest.mark.parametrize("kind", [TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION])
+def test_the_commit_is_noted_at_once(call: Call, kind: int, marked_first: bool) -> None:
+    """Nobody has to wait for the cleaner to see it, as in 4.0.1 (which names the last transaction that does not see the commit)."""
+    key, info = ask(call).id, take(call)
+    transaction = txns.begin_one(call, txn_type=kind)
+    workers.update_state(call, info, transaction)
+    others = [txns.begin_one(call) for _ in range(2)]
+    if marked_first:
+        workers.mark_compacted(call, info)
+    (row,) = shown(call, id=key)
+    assert (row.nextTxnId, row.commitTime) == (0, 0)
+    txns.commit(call, transaction)
+    (row,) = shown(call, id=key)
+    noted = (others[-1] + 1, row.commitTime)
+    assert (row.nextTxnId, row.commitTime) == noted
+    assert row.commitTime > 0
+    txns.begin_one(call)
+    if not marked_first:
+        workers.mark_compacted(call, info)
+    (row,) = shown(call, id=key)
+    assert (row.state, row.nextTxnId, row.commitTime) == ("ready for cleaning", *noted)
+
+
+def test_the_commit_of_a_soft_delete_is_noted(call: Call) -> None:
+    transaction = txns.begin_one(call, txn_type=TxnType.SOFT_DELETE)
+    request = CompactionRequest(dbname="db", tablename="t", type=CompactionType.MAJOR, properties={"location": "file:/nowhere"})
+    compactions.submit_for_cleanup(call, request, 0, transaction)
+    other = txns.begin_one(call)
+    txns.commit(call, transaction)
+    (row,) = shown(call)
+    assert (row.nextTxnId, row.commitTime > 0) == (other + 1, True)
+
+
+def test_a_compaction_that_is_done_again_forgets_the_commit_before(call: Call) -> None:
+    """Else the cleaner would delete what readers of the new one's time still need."""
+    key, info = ask(call).id, take(call)
+    transaction = txns.begin_one(call, txn_type=TxnType.COMPACTION)
+    workers.update_state(call, info, transaction)
+    txns.commit(call, transaction)
+    info.state = "i"
+    workers.update_state(call, info, transaction)
+    (row,) = shown(call, id=key)
+    assert (row.state, row.nextTxnId, row.commitTime) == ("initiated", 0, 0)
 
 
 def test_an_object_is_not_queued_again_before_its_workers_transaction_ends(call: Call) -> None:
