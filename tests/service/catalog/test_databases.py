@@ -122,6 +122,23 @@ def test_databases_of_one_name_in_two_catalogs_share_no_directory(
     assert not Path(places[1]).exists()
 
 
+@pytest.mark.parametrize(("external", "below"), [(True, "warehouse/d.db"), (False, "elsewhere")])
+def test_where_a_transactional_table_of_a_database_elsewhere_lies(
+    make_metastore: MetastoreMaker, tmp_path: Path, external: bool, below: str
+) -> None:
+    """With two roots as in 4.0.1, with one in its database's location (record 46)."""
+    roots = {"external_warehouse": str(tmp_path / "external")} if external else {}
+    metastore = make_metastore(table_translation="strict", warehouse=str(tmp_path / "warehouse"), **roots)
+    catalogs.create_startup_objects(metastore)
+    call = call_of(metastore)
+    databases.create_database(call, Database(name="d", locationUri=f"file:{tmp_path}/elsewhere"))
+    acid = {"transactional": "true", "transactional_properties": "insert_only"}
+    for name, parameters, place in (("acid", acid, below), ("plain", {"EXTERNAL": "TRUE"}, "elsewhere")):
+        kind = "MANAGED_TABLE" if parameters is acid else "EXTERNAL_TABLE"
+        made = make_table(call, name, database="d", kind=kind, parameters=parameters, capabilities=["HIVEMANAGEDINSERTWRITE"])
+        assert path_of(location_of(call, made)) == f"{tmp_path}/{place}/{name}"
+
+
 def test_a_database_is_not_renamed(call: Call) -> None:
     make_database(call, "d")
     with pytest.raises(InvalidOperation, match=r"Database hive.d can not be renamed to e"):
