@@ -102,7 +102,7 @@ def check(config: Config) -> None:
     metastore = build(config, Listeners())
     try:
         _check_warehouse(config, metastore.warehouse)
-        Authenticator(metastore)
+        Authenticator(config, metastore)
     finally:
         close(metastore)
     certificates(wire_settings(config))
@@ -257,6 +257,12 @@ def wire_settings(config: Config) -> WireSettings:
     )
 
 
+def configure_log(config: Config) -> None:
+    """Let the log be as the settings say."""
+    style = config.log_format if config.log_format != "auto" else "console" if sys.stderr.isatty() else "json"
+    log.configure(config.log_level, style)
+
+
 def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> int:
     """Serve in the foreground until SIGTERM or SIGINT and return the exit status.
 
@@ -269,8 +275,7 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
 
     listen_alone()
     raise_limit()
-    style = config.log_format if config.log_format != "auto" else "console" if sys.stderr.isatty() else "json"
-    log.configure(config.log_level, style)
+    configure_log(config)
     for warning in warnings(config):
         log.get("metastore.config").warning(warning)
     if codec.IMPLEMENTATION == "pure":

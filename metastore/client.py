@@ -156,10 +156,10 @@ def connect(
     if protocol not in ("binary", "compact"):
         raise ValueError(f"Protocol {protocol!r} is unknown; use binary or compact")
     chosen = login if login is not None else from_environment()
-    return Client([_place(part.strip(), timeout, tls, chosen) for part in uri.split(",")], Dialect(protocol, framed))
+    return Client([place(part.strip(), timeout, tls, chosen) for part in uri.split(",")], Dialect(protocol, framed))
 
 
-def _place(
+def place(
     uri: str, timeout: float | None, tls: ssl.SSLContext | None, login: ClientLogin | Bearer | None
 ) -> Callable[[], ClientConnection]:
     """Return the function that opens a connection to the server of one URI. Raises ValueError, LoginError for a login that does not fit the

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "metastore"
 
 LAYERS = (
     {"cli", "app", "testing"},
-    {"transfer"},
+    {"transfer", "shadow"},
     {"spark", "streaming"},
     {"acid"},
     {"client"},
@@ -51,7 +51,7 @@ HOME_OF = {
     "joserfc": {"wire"},
     "opentelemetry": {"telemetry"},
     "ldap3": {"wire"},
-    "thriftpy2": {"binary", "methods", "telemetry", "wire", "client", "idl_reader", "cli"},
+    "thriftpy2": {"binary", "methods", "telemetry", "wire", "client", "idl_reader", "cli", "shadow"},
     "httpx": {"service"},
     "typer": {"cli"},
     "rich": {"cli"},

@@ -7,6 +7,7 @@
     dump         write all objects of a metastore into one file; restore writes it into a database
     import       take over the objects of another metastore; follow keeps it up to date; export gives it to another server
     verify, diff compare two metastores, dumps or databases
+    shadow       answer from one metastore and compare another with it on the same calls
     users        add, list and revoke the server's own users
     tokens       list and revoke delegation tokens
     config       show every setting, its value and where it came from
@@ -47,6 +48,7 @@ COMMANDS = {
     "export": "transfer.moves:export",
     "verify": "transfer.comparisons:verify",
     "diff": "transfer.comparisons:diff",
+    "shadow": "transfer.shadow:shadow",
     "users": "accounts.users:app",
     "user": "accounts.users:app",
     "tokens": "accounts.tokens:app",

@@ -166,7 +166,12 @@ class _Server:
 @cache
 def _http() -> tuple[Dispatcher, Authenticator, Pages, WireSettings]:
     server, settings, telemetry = cast(Metastore, _Server()), WireSettings(max_message_size=LARGEST), Telemetry()
-    return Dispatcher(server, METHODS, settings, telemetry), Authenticator(server), Pages(server, telemetry, lambda: False), settings
+    return (
+        Dispatcher(server, METHODS, settings, telemetry),
+        Authenticator(server.config, server),
+        Pages(server, telemetry, lambda: False),
+        settings,
+    )
 
 
 def http(data: bytes) -> None:

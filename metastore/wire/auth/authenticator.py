@@ -44,9 +44,11 @@ class Peer:
 class Authenticator:
     """Lets clients in; one for all connections of a process."""
 
-    def __init__(self, metastore: Metastore) -> None:
-        """Raises ConfigError for settings that do not fit together, or for a library that is not installed."""
-        config = metastore.config
+    def __init__(self, config: Config, metastore: Metastore | None) -> None:
+        """`metastore` holds users and tokens; without one nobody logs in by these.
+
+        Raises ConfigError for settings that do not fit together, or for a library that is not installed.
+        """
         self._config = config
         self._metastore = metastore
         self.offered = config.authentication or (ANONYMOUS,)
@@ -58,7 +60,9 @@ class Authenticator:
         if config.tls_client_crl and not config.tls_client_ca:
             raise ConfigError("tls_client_crl lists revoked certificates of the authorities in tls_client_ca; set that, too")
         stores: list[PasswordStore] = []
-        if "users" in self.offered:
+        if metastore is None and (kept := {"users", "token"}.intersection(self.offered)):
+            raise ConfigError(f"authentication by {' and '.join(sorted(kept))} needs a metastore's own database, which is not here")
+        if "users" in self.offered and metastore is not None:
             cores = os.cpu_count() or 1
             stores.append(PasswordStore(lambda *tried: users.check(metastore, *tried), max(1, cores // (config.workers or cores))))
         if "ldap" in self.offered:
@@ -71,8 +75,8 @@ class Authenticator:
             self._sasl["PLAIN"] = self._plain
         if "kerberos" in self.offered:
             self._sasl["GSSAPI"] = self._kerberos()
-        if "token" in self.offered:
-            self._sasl["DIGEST-MD5"] = self._token()
+        if "token" in self.offered and metastore is not None:
+            self._sasl["DIGEST-MD5"] = self._token(metastore)
         self.bearer: Callable[[str], Login] | None = None
         """Checks a token of HTTP; None if `jwt` is not offered. It raises ClientRefused."""
         if "jwt" in self.offered:
@@ -102,13 +106,13 @@ class Authenticator:
         )
         return lambda peer: KerberosLogin(acceptor, self.acts_for(peer))
 
-    def _token(self) -> Callable[[Peer], Mechanism]:
+    def _token(self, metastore: Metastore) -> Callable[[Peer], Mechanism]:
         protection = self._config.sasl_protection or UNPROTECTED
         check_protection(protection)
 
         def find(identifier: bytes) -> ValidToken:
             try:
-                return delegation_tokens.find_valid(self._metastore, identifier)
+                return delegation_tokens.find_valid(metastore, identifier)
             except MetaError as error:
                 raise ClientRefused(error.message) from error
 
@@ -146,6 +150,8 @@ class Authenticator:
 
     def check_again(self, login: Login) -> None:
         """Raise ClientRefused if the stored credential of a login was revoked or has expired, or its delegation token was cancelled."""
+        if self._metastore is None:
+            return
         if login.credential is not None and not users.is_valid(self._metastore, login.credential):
             raise ClientRefused(f"The password or key of {login.real_user or login.user} was revoked or has expired; log in with another")
         if login.token is not None and not delegation_tokens.is_there(self._metastore, login.token):

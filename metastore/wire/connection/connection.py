@@ -14,8 +14,9 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
-from thriftpy2.thrift import TApplicationException, TMessageType
+from thriftpy2.thrift import TApplicationException, TMessageType, TPayload
 
 from metastore import log
 from metastore.service.call.context import Client
@@ -25,7 +26,7 @@ from metastore.telemetry.telemetry import Telemetry
 from metastore.wire.auth.authenticator import Authenticator, Peer
 from metastore.wire.auth.negotiation import START, Frames, negotiate
 from metastore.wire.auth.sasl import ClientRefused
-from metastore.wire.calls.dispatch import Dispatcher
+from metastore.wire.calls.dispatch import Dispatcher, Outcome
 from metastore.wire.http.pages import Pages
 from metastore.wire.messages.large_replies import LargeReply
 from metastore.wire.messages.protocol import Dialect, Message, Unreadable, read_message, recognise, write_message
@@ -52,12 +53,25 @@ def _let_wait(sock: socket.socket, option: int, seconds: float) -> None:
     sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", *divmod(microseconds, 1_000_000)))
 
 
+class Answering(Protocol):
+    """The part that answers messages: the dispatcher of a server, or what passes them on to one."""
+
+    def choose(self, method: str, kind: int, /) -> type[TPayload] | None:
+        """Return the struct that a message holds; None to keep its bytes alone."""
+
+    def answer(self, message: Message, client: Client, dialect: Dialect, /) -> Outcome:
+        """Return what came of a message."""
+
+    def record(self, client: Client, outcome: Outcome, /) -> None:
+        """Note it, once its reply is sent."""
+
+
 class Connection:
     """One client's socket; `serve` runs in a thread, the rest may be called from others."""
 
     def __init__(
-        self, sock: socket.socket, address: str, dispatcher: Dispatcher, settings: WireSettings,
-        authenticator: Authenticator, pages: Pages, telemetry: Telemetry, tls: Certificates | None,
+        self, sock: socket.socket, address: str, dispatcher: Answering, settings: WireSettings,
+        authenticator: Authenticator, pages: Pages | None, telemetry: Telemetry, tls: Certificates | None,
     ) -> None:  # fmt: skip
         self.sock = sock
         self._pages = pages
@@ -225,6 +239,8 @@ class Connection:
     def _converse_http(self) -> bool:
         from metastore.wire.http.http import HttpConversation
 
+        if self._pages is None or not isinstance(self._dispatcher, Dispatcher):
+            raise Malformed("The connection begins with HTTP, which is not served here; use Thrift's own transports")
         self._patience = self._settings.idle_timeout
         self._count("http", "other")
         http = HttpConversation(

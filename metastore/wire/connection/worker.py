@@ -104,7 +104,7 @@ class Worker:
         self._traces = _traces(metastore)
         self._dispatcher = Dispatcher(metastore, methods, settings, telemetry, self._traces)
         self._telemetry = telemetry
-        self._authenticator = Authenticator(metastore)
+        self._authenticator = Authenticator(metastore.config, metastore)
         self._pages = Pages(metastore, telemetry, lambda: self._ends_at is not None)
         self._selector = selectors.DefaultSelector()
         self._wake, self._waker = socket.socketpair()

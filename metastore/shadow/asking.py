@@ -1,0 +1,238 @@
+"""The process beside the proxy: it asks the secondary what the primary has answered, and compares. Nothing that it does holds a client up.
+
+The proxy offers each exchange; there is room for so many that wait, and what finds none is counted and left out.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import IO, Any, NamedTuple
+
+from thriftpy2.thrift import TApplicationException, TMessageType
+
+from metastore import log
+from metastore.client_connections import ClientConnection
+from metastore.methods.interface.signatures import signature
+from metastore.shadow import agreement
+from metastore.shadow.agreement import Agreement
+from metastore.shadow.comparing import differences, is_unknown
+from metastore.shadow.upstream import LIMITS, Caller, Upstream, exchange
+from metastore.wire.messages.protocol import Dialect, Unreadable, read_message
+from metastore.wire.sockets.transport import EndOfStream, Malformed, frame_feed
+
+LANES = 8
+"""Threads that ask; the calls of one client go through the same."""
+MOST = 2000
+MOST_BYTES = 256 << 20
+"""Exchanges that wait, and their bytes."""
+PAUSE = 1.0
+"""Seconds after a failure to connect in which a lane does not try again."""
+PATIENCE = 10.0
+"""Seconds at the end in which what waits is still asked."""
+_WITHOUT_FRAME = {protocol: Dialect(protocol, framed=False) for protocol in ("binary", "compact")}
+_FAILURES = (OSError, EndOfStream, Unreadable, Malformed)
+
+
+class Exchange(NamedTuple):
+    """A call and the primary's answer, without frames; `client` is the number of the connection."""
+
+    client: int
+    caller: Caller
+    dialect: Dialect
+    method: str
+    request: bytes
+    reply: bytes
+
+
+class Report(NamedTuple):
+    """How the counts are shown: after how many seconds each time (0: at the end alone), and by what."""
+
+    every: float
+    show: Callable[[dict[str, dict[str, int]]], None]
+
+
+class Beside:
+    """The proxy's end of the process. Make it before any thread; `offer` may be called by several."""
+
+    def __init__(self, secondary: Upstream, log_file: IO[str] | None, to_json: Callable[[Any], Any], report: Report) -> None:
+        context = multiprocessing.get_context("fork")
+        self._queue: Any = context.Queue()
+        self._waiting, self._bytes = context.Value("q", 0), context.Value("q", 0)
+        self._dropped: Counter[str] = Counter()
+        self._sent = 0
+        self._lock = threading.Lock()
+        target = _Asking(self._queue, self._done, secondary, Agreement(log_file, to_json), report)
+        self._process = context.Process(target=target.run, daemon=True)
+        self._process.start()
+
+    def _done(self, size: int) -> None:
+        for value, number in ((self._waiting, 1), (self._bytes, size)):
+            with value.get_lock():
+                value.value -= number
+
+    def offer(self, each: Exchange) -> None:
+        """Let an exchange be compared if there is room for it to wait."""
+        size = len(each.request) + len(each.reply)
+        with self._lock:
+            if self._waiting.value >= MOST or self._bytes.value + size > MOST_BYTES or not self._process.is_alive():
+                self._dropped[each.method] += 1
+                return
+            for value, number in ((self._waiting, 1), (self._bytes, size)):
+                with value.get_lock():
+                    value.value += number
+        self._queue.put(each)
+
+    def left(self, client: int) -> None:
+        """Close the secondary's connection for a client that has left."""
+        self._queue.put(client)
+
+    def send_dropped(self) -> None:
+        """Send how many were left out, if that has changed. Call it every second."""
+        with self._lock:
+            number, dropped = self._dropped.total(), dict(self._dropped)
+        if number != self._sent:
+            self._sent = number
+            self._queue.put(dropped)
+
+    def end(self) -> None:
+        """Let what waits be asked for some seconds, and the counts be shown."""
+        self.send_dropped()
+        self._queue.put(None)
+        self._process.join(2 * PATIENCE)
+        if self._process.is_alive():
+            self._process.kill()
+        self._queue.cancel_join_thread()
+
+
+class _Asking:
+    """The process itself: it takes exchanges off the queue and gives each to the lane of its client."""
+
+    def __init__(
+        self, given: Any, done: Callable[[int], None], secondary: Upstream, counts: Agreement, report: Report,
+    ) -> None:  # fmt: skip
+        self._given = given
+        self._counts = counts
+        self._report = report
+        self._lanes = [_Lane(secondary, counts, done) for _ in range(LANES)]
+
+    def run(self) -> None:
+        """Ask until None comes."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # the proxy says when it ends
+        for lane in self._lanes:
+            lane.start()
+        every = self._report.every
+        shown = time.monotonic()
+        while True:
+            try:
+                each = self._given.get(timeout=max(0.0, shown + every - time.monotonic()) if every else None)
+            except queue.Empty:
+                shown = time.monotonic()
+                self._report.show(self._counts.counts())
+                continue
+            if each is None:
+                break
+            if isinstance(each, dict):
+                self._counts.set_dropped(each)
+            else:
+                self._lanes[(each if isinstance(each, int) else each.client) % LANES].given.put(each)
+        for lane in self._lanes:
+            lane.given.put(None)
+        until = time.monotonic() + PATIENCE
+        for lane in self._lanes:
+            lane.join(max(0.0, until - time.monotonic()))
+        self._report.show(self._counts.counts())
+
+
+class _Lane(threading.Thread):
+    """Asks for some clients, one call after the other."""
+
+    def __init__(self, secondary: Upstream, counts: Agreement, done: Callable[[int], None]) -> None:
+        super().__init__(daemon=True)
+        self.given: queue.SimpleQueue[Exchange | int | None] = queue.SimpleQueue()
+        self._secondary = secondary
+        self._counts = counts
+        self._done = done
+        self._connections: dict[int, ClientConnection] = {}
+        self._users: dict[int, bytes] = {}
+        """The last `set_ugi` of each client, which a new connection begins with."""
+        self._try_at = 0.0
+        self._log = log.get("metastore.shadow")
+
+    def run(self) -> None:
+        """Ask until None comes."""
+        while (each := self.given.get()) is not None:
+            if isinstance(each, int):
+                self._close(each)
+                self._users.pop(each, None)
+                continue
+            try:
+                self._compare(each)
+            except Exception as error:  # noqa: BLE001  # one call's trouble must not end the lane
+                self._log.error("reply not compared", method=each.method, exc_info=error)
+                self._counts.count(each.method, agreement.UNREAD)
+            finally:
+                self._done(len(each.request) + len(each.reply))
+
+    def _compare(self, each: Exchange) -> None:
+        called = signature(each.method)
+
+        def choose(_: str, kind: int) -> Any:
+            return TApplicationException if kind == TMessageType.EXCEPTION else called.result
+
+        plain = _WITHOUT_FRAME[each.dialect.protocol]
+        try:
+            one = read_message(frame_feed(each.reply), plain, LIMITS, choose).body
+        except _FAILURES:
+            self._counts.count(each.method, agreement.UNREAD)
+            return
+        if is_unknown(one):
+            self._counts.count(each.method, agreement.UNKNOWN)
+            return
+        try:
+            other = self._ask(each, choose)
+        except _FAILURES as error:
+            self._close(each.client)
+            self._log.debug("the secondary did not answer", method=each.method, reason=str(error))
+            self._counts.count(each.method, agreement.UNANSWERED)
+            return
+        found = differences(each.method, one, other)
+        if not found:
+            self._counts.count(each.method, agreement.SAME)
+            return
+        arguments = read_message(frame_feed(each.request), plain, LIMITS, lambda *_: called.args).body
+        self._counts.differ(each.method, each.caller.user, arguments, found)
+
+    def _ask(self, each: Exchange, choose: Any) -> Any:
+        connection = self._connections.get(each.client)
+        if connection is not None and connection.has_ended():
+            self._close(each.client)
+            connection = None
+        if connection is None:
+            connection = self._connections[each.client] = self._open(each)
+        if each.method == "set_ugi":
+            self._users[each.client] = each.request
+        return exchange(connection, each.dialect, each.request, choose).body
+
+    def _open(self, each: Exchange) -> ClientConnection:
+        if time.monotonic() < self._try_at:
+            raise ConnectionError("the secondary was not there a moment ago")
+        try:
+            connection = self._secondary.open(each.dialect, each.caller)
+        except _FAILURES:
+            self._try_at = time.monotonic() + PAUSE
+            raise
+        if each.client in self._users:
+            exchange(connection, each.dialect, self._users[each.client], lambda *_: None)
+        return connection
+
+    def _close(self, client: int) -> None:
+        connection = self._connections.pop(client, None)
+        if connection is not None:
+            connection.close()

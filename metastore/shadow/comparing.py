@@ -1,0 +1,118 @@
+"""Compare the replies of two metastores to one call, field by field. Never asks, never counts.
+
+What Java's clients can not tell apart counts as the same: a field that is not set and an empty list, an unset number and 0. Lists that a
+method promises no order for are compared by the names of their elements, and of errors the kind, not the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from thriftpy2.thrift import TApplicationException, TPayload
+
+from metastore import idl
+from metastore.shadow.ignored import FIELDS, PARAMETERS
+
+ORDERED = frozenset({"partition_name_to_vals", "get_fields", "get_fields_with_environment_context", "get_schema"})
+"""Methods whose list has its order by its meaning."""
+_NAMES = (
+    "catName", "dbName", "dbname", "tableName", "tblName", "tablename", "partitionname", "objectName", "functionName", "roleName",
+    "scheduleName", "name", "colName", "values", "principalName",
+)  # fmt: skip
+"""Fields by which elements of a list are told apart."""
+
+
+class Difference(NamedTuple):
+    """A field in which two replies differ: its path, "" for the kind of the reply, and both values."""
+
+    path: str
+    primary: Any
+    secondary: Any
+
+
+class _Outcome(NamedTuple):
+    kind: str
+    """"success", or the name of the error."""
+    value: Any
+
+
+def differences(method: str, one: Any, other: Any) -> list[Difference]:
+    """Return in which fields two replies of a method differ; each is its result struct, or TApplicationException."""
+    left, right = _outcome(one), _outcome(other)
+    if left.kind != right.kind:
+        return [Difference("", _text(left), _text(right))]
+    if left.kind != "success":
+        return []
+    return list(_differ("success", left.value, right.value, loose=1 if method in ORDERED else 2))
+
+
+def is_unknown(reply: Any) -> bool:
+    """Tell whether a server has answered that it has no such method."""
+    return isinstance(reply, TApplicationException) and reply.type == TApplicationException.UNKNOWN_METHOD
+
+
+def _outcome(reply: Any) -> _Outcome:
+    if isinstance(reply, TApplicationException):
+        return _Outcome(f"TApplicationException {reply.type}", reply.message)
+    for field in reply.thrift_spec.values():
+        if field[1] != "success" and (error := getattr(reply, field[1])) is not None:
+            return _Outcome(type(error).__name__, getattr(error, "message", None))
+    return _Outcome("success", getattr(reply, "success", None))
+
+
+def _text(outcome: _Outcome) -> Any:
+    return "an answer" if outcome.kind == "success" else f"{outcome.kind}: {outcome.value}"
+
+
+def _differ(path: str, one: Any, other: Any, loose: int) -> Iterator[Difference]:
+    """Yield the differences of two values; lists less than `loose` structs deep have no order."""
+    if isinstance(one, TPayload) and isinstance(other, TPayload):
+        for field in one.thrift_spec.values():
+            if field[1] not in FIELDS:
+                yield from _differ(f"{path}.{field[1]}", getattr(one, field[1]), getattr(other, field[1]), loose - 1)
+    elif _is_blank(one) and _is_blank(other):
+        return
+    elif isinstance(one, dict) and isinstance(other, dict):
+        left_out = PARAMETERS if path.endswith(".parameters") else ()
+        for key in sorted({*one, *other}.difference(left_out), key=str):
+            yield from _differ(f"{path}[{_label(key)}]", one.get(key), other.get(key), loose)
+    elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        yield from _lists(path, one, other, loose)
+    elif one != other:
+        yield Difference(path, one, other)
+
+
+def _lists(path: str, one: Sequence[Any], other: Sequence[Any], loose: int) -> Iterator[Difference]:
+    has_no_order = loose > 0 or any(isinstance(each, idl.ColumnStatisticsObj) for each in one)
+    if has_no_order and not any(isinstance(each, idl.FieldSchema) for each in (*one, *other)):
+        left, right = ({_identity(each): each for each in side} for side in (one, other))
+        if len(left) == len(one) and len(right) == len(other):
+            for key in sorted(left.keys() | right.keys(), key=str):
+                if key not in left or key not in right or not isinstance(key, str):
+                    yield from _differ(f"{path}[{_label(key)}]", left.get(key), right.get(key), loose)
+            return
+        one, other = sorted(one, key=str), sorted(other, key=str)
+    if len(one) != len(other):
+        yield Difference(f"{path}.size", len(one), len(other))
+    for number, (left_one, right_one) in enumerate(zip(one, other, strict=False)):
+        yield from _differ(f"{path}[{number}]", left_one, right_one, loose)
+
+
+def _identity(element: Any) -> Any:
+    """Return a text as it is, and of anything else a tuple that tells it apart."""
+    if isinstance(element, TPayload):
+        found = ((name, getattr(element, name, None)) for name in _NAMES)
+        return tuple((name, str(value)) for name, value in found if value is not None)
+    return element if isinstance(element, str) else (str(element),)
+
+
+def _label(key: Any) -> str:
+    if isinstance(key, tuple):
+        return ".".join(str(part[1] if isinstance(part, tuple) else part) for part in key)
+    return str(key)
+
+
+def _is_blank(value: Any) -> bool:
+    """Tell whether Java's clients read a value as they read one that is not set. A text that is empty they tell from none."""
+    return value is None or (not isinstance(value, str) and not isinstance(value, TPayload) and not value)

@@ -1,0 +1,55 @@
+"""The calls that only one side can answer, and the fields that two metastores with the same content do not have in common."""
+
+from __future__ import annotations
+
+NOT_ASKED = frozenset(
+    {
+        # They go on with what only the primary has given out: transactions, locks, executions, tokens.
+        "heartbeat", "heartbeat_txn_range", "heartbeat_lock_materialization_rebuild", "check_lock", "get_latest_txnid_in_conflict",
+        "get_token", "get_all_token_identifiers", "get_master_keys",
+        # They are about the server or the connection, not about what it holds.
+        "aliveSince", "getCounter", "getCounters", "getCpuProfile", "getName", "getOption", "getOptions", "getStatus", "getStatusDetails",
+        "getVersion", "reinitialize", "shutdown", "flushCache", "setMetaConf", "cm_recycle", "get_metastore_db_uuid",
+        # They change what the methods of file metadata keep.
+        "put_file_metadata", "clear_file_metadata", "cache_file_metadata",
+    }
+)  # fmt: skip
+"""Methods that change nothing and are for the primary alone all the same."""
+
+FIELDS = {
+    "id": "rows have their own numbers on each side",
+    "createTime": "the moment at which each side made the object",
+    "grantTime": "likewise",
+    "createdAt": "likewise",
+    "lastAccessTime": "written by some servers at each read",
+    "lastAnalyzed": "when statistics were stored",
+    "materializationTime": "when a view was filled",
+    "txn_high_water_mark": "each side counts its transactions",
+    "min_open_txn": "likewise",
+    "open_txns": "likewise",
+    "abortedBits": "likewise",
+    "validTxnList": "likewise",
+    "txnId": "likewise",
+    "txnid": "likewise",
+    "lockid": "each side counts its locks",
+    "acquiredat": "the moment of a lock",
+    "lastheartbeat": "likewise",
+    "eventId": "each side counts its events",
+    "eventTime": "the moment of an event",
+    "enqueueTime": "the moment of a compaction's step",
+    "start": "likewise",
+    "endTime": "likewise",
+    "cleanerStart": "likewise",
+    "commitTime": "likewise",
+    "nextTxnId": "each side counts its transactions",
+    "isStatsCompliant": "says whether statistics fit the write ids that a client sent, which are of the primary",
+}
+"""Fields, in whatever struct, that are not compared, with the reason."""
+
+PARAMETERS = {
+    "transient_lastDdlTime": "the moment of the last change on each side",
+    "last_modified_time": "likewise",
+    "numFilesErasureCoded": "written by Hive 3 and 4 alone",
+    "bucketing_version": "added by Hive 3's server to what is made without it",
+}
+"""Entries of `parameters` that are not compared, with the reason."""

@@ -1,0 +1,263 @@
+"""`metastore shadow` between real servers: clients get the primary's answers, whatever becomes of the secondary."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from thriftpy2.thrift import TApplicationException
+
+from metastore import idl
+from metastore.client import Client, connect
+from metastore.shadow.asking import MOST
+from tests.support.certificates import Authority
+from tests.support.full_catalog import Filler
+from tests.support.kdc import Kdc
+from tests.support.servers import COMMAND, READY, environment, serving
+from tests.support.waiting import until
+
+
+class Shadow:
+    """A running proxy; its counts come with its end."""
+
+    def __init__(self, process: subprocess.Popen[str], uri: str, log: Path) -> None:
+        self.process, self.uri, self._log = process, uri, log
+        self.counts: dict[str, dict[str, int]] = {}
+
+    def end(self) -> dict[str, dict[str, int]]:
+        self.process.send_signal(signal.SIGTERM)
+        out, _ = self.process.communicate(timeout=60)
+        self.counts = json.loads(out.splitlines()[-1])
+        return self.counts
+
+    def differences(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._log.read_text().splitlines()] if self._log.exists() else []
+
+
+@contextmanager
+def shadowing(primary: str, secondary: str, home: Path, *options: str, variables: Mapping[str, str] | None = None) -> Iterator[Shadow]:
+    home.mkdir(parents=True, exist_ok=True)
+    log = home / "differences"
+    command = [
+        *COMMAND, "shadow", "--primary", primary, "--secondary", secondary, "--port", "0", "--log", str(log), "--json", "--every", "0",
+        *options,
+    ]  # fmt: skip
+    with (home / "log").open("w") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment(home, variables))
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline().strip()
+        assert line.startswith(READY), f"{line!r}\n{(home / 'log').read_text()[-3000:]}"
+        yield Shadow(process, line.removeprefix(READY), log)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(60)
+        process.stdout.close()
+
+
+def server(stack: ExitStack, home: Path, *options: str, **more: Any) -> Any:
+    return stack.enter_context(serving("--workers", "1", "--warehouse", str(home / "warehouse"), *options, home=home, **more))
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[Any, Any]]:
+    """Two servers with the same content but for one table."""
+    urls = [f"sqlite:///{tmp_path / name}.db" for name in ("old", "new")]
+    with ExitStack() as stack:
+        old = server(stack, tmp_path / "old", "--db", urls[0])
+        with connect(old.uri) as client:
+            Filler(client, f"file:{tmp_path / 'data'}").everything()
+        command = [*COMMAND, "import", urls[0], "--db", urls[1]]
+        subprocess.run(command, check=True, env=environment(tmp_path / "new"), capture_output=True)
+        new = server(stack, tmp_path / "new", "--db", urls[1])
+        with connect(new.uri) as client:
+            table = client.get_table("sales", "orders")
+            table.parameters["color"] = "blue"
+            client.alter_table("sales", "orders", table)
+        yield old, new
+
+
+def read(client: Client) -> None:
+    for database in client.get_all_databases():
+        client.get_database(database)
+        for table in client.get_all_tables(database):
+            with suppress(idl.MetaException):  # for tables that need capabilities
+                client.get_table(database, table)
+            client.get_partitions(database, table, -1)
+    client.get_table_objects_by_name("sales", ["orders"])
+    with pytest.raises(idl.NoSuchObjectException):
+        client.get_table("sales", "nope")
+
+
+@pytest.mark.parametrize(("protocol", "framed"), [("binary", False), ("binary", True), ("compact", False), ("compact", True)])
+def test_reads_are_compared_and_changes_go_to_the_primary(pair: tuple[Any, Any], tmp_path: Path, protocol: str, framed: bool) -> None:
+    old, new = pair
+    with shadowing(old.uri, new.uri, tmp_path / "shadow") as shadow:
+        with connect(shadow.uri, protocol=protocol, framed=framed) as client, connect(old.uri) as direct:
+            read(client)
+            assert client.get_table("sales", "orders") == direct.get_table("sales", "orders")
+            client.create_database(idl.Database(name=f"made_{protocol}_{framed}".lower(), parameters={}))
+            txn = client.open_txns(idl.OpenTxnRequest(1, "ann", "h")).txn_ids[0]
+            client.heartbeat(idl.HeartbeatRequest(txnid=txn))
+            client.abort_txn(idl.AbortTxnRequest(txnid=txn))
+        with connect(new.uri) as client:
+            assert not [name for name in client.get_all_databases() if name.startswith("made")]
+        counts = shadow.end()
+    assert counts["get_table"]["different"] == 2  # of the table that differs, read twice
+    assert counts["get_table_objects_by_name"] == {"different": 1}
+    assert {name for name, found in counts.items() if set(found) != {"same"}} == {"get_table", "get_table_objects_by_name"}
+    assert {"create_database", "open_txns", "heartbeat"}.isdisjoint(counts)
+    assert {(each["method"], each["path"], each["primary"], each["secondary"]) for each in shadow.differences()} == {
+        ("get_table", "success.parameters[color]", None, "blue"),
+        ("get_table_objects_by_name", "success[hive.sales.orders].parameters[color]", None, "blue"),
+    }
+    assert shadow.differences()[0]["arguments"] == {"dbname": "sales", "tbl_name": "orders"}
+
+
+def test_a_secondary_that_is_gone_holds_nobody_up(pair: tuple[Any, Any], tmp_path: Path) -> None:
+    old, new = pair
+    with shadowing(old.uri, new.uri, tmp_path / "shadow") as shadow:
+        with connect(shadow.uri) as client:
+            client.get_all_databases()
+            new.process.kill()
+            new.process.wait()
+            for _ in range(20):
+                assert client.get_table("sales", "orders").tableName == "orders"
+        counts = shadow.end()
+    assert counts["get_table"]["unanswered"] == 20
+
+
+def test_a_secondary_that_hangs_holds_nobody_up(pair: tuple[Any, Any], tmp_path: Path) -> None:
+    """It gets no more than there is room for to wait, and what found none is counted."""
+    old, _ = pair
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        uri = f"thrift://127.0.0.1:{silent.getsockname()[1]}"
+        with shadowing(old.uri, uri, tmp_path / "shadow", "--timeout", "60") as shadow:
+            with connect(shadow.uri) as client:
+                for _ in range(MOST + 100):
+                    client.get_all_databases()
+            assert shadow.end() == {"get_all_databases": {"dropped": 100}}
+
+
+def test_a_primary_that_is_gone_ends_the_connection(pair: tuple[Any, Any], tmp_path: Path) -> None:
+    old, new = pair
+    with shadowing(old.uri, new.uri, tmp_path / "shadow") as shadow, connect(shadow.uri) as client:
+        client.get_all_databases()
+        old.process.kill()
+        old.process.wait()
+        with pytest.raises(ConnectionResetError):
+            client.get_all_databases()
+        assert shadow.process.poll() is None
+
+
+def test_the_user_that_a_client_names_is_named_to_both(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        grants = ("--set", "authorization=grants", "--set", "admin_users=root")
+        old, new = (server(stack, tmp_path / name, *grants) for name in ("old", "new"))
+        for each in (old, new):
+            with connect(each.uri) as root:
+                root.set_ugi("root", [])
+                root.create_database(idl.Database(name="hers", ownerName="alice", ownerType=1, parameters={}))
+        shadow = stack.enter_context(shadowing(old.uri, new.uri, tmp_path / "shadow"))
+        for user, seen in (("alice", ["default", "hers"]), ("bob", ["default"])):
+            with connect(shadow.uri) as client:
+                client.set_ugi(user, [])
+                assert client.get_all_databases() == seen
+        assert shadow.end() == {"get_all_databases": {"same": 2}, "set_ugi": {"same": 2}}
+
+
+def test_the_counts_are_printed_from_time_to_time(pair: tuple[Any, Any], tmp_path: Path) -> None:
+    old, new = pair
+    with shadowing(old.uri, new.uri, tmp_path / "shadow", "--every", "0.2") as shadow, connect(shadow.uri) as client:
+        client.get_all_databases()
+        assert shadow.process.stdout is not None
+        lines = iter(shadow.process.stdout.readline, "")
+        found = until(lambda: json.loads(next(lines)), is_there=bool, missing="no counts", seconds=30)
+        assert found == {"get_all_databases": {"same": 1}}
+
+
+@contextmanager
+def tls_server(folder: Path, authority: Authority, home: Path) -> Iterator[Any]:
+    settings = ("--set", f"tls_certificate={authority.issue(home.name, file=folder / f'{home.name}.pem')}")
+    with ExitStack() as stack:
+        yield server(stack, home, *settings)
+
+
+def test_tls_on_all_sides(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    trust = ssl.create_default_context(cafile=str(authority.file))
+    options = [f"--{side}-tls-ca={authority.file}" for side in ("primary", "secondary")]
+    options += ["--set", f"tls_certificate={authority.issue('shadow')}"]
+    with (
+        tls_server(tmp_path, authority, tmp_path / "old") as old,
+        tls_server(tmp_path, authority, tmp_path / "new") as new,
+        shadowing(old.uri, new.uri, tmp_path / "shadow", *options) as shadow,
+    ):
+        with connect(shadow.uri, tls=trust) as client:
+            assert client.get_all_databases() == ["default"]
+        with connect(shadow.uri, timeout=20) as client, pytest.raises(ConnectionError):
+            client.get_all_databases()
+        assert shadow.end() == {"get_all_databases": {"same": 1}}
+
+
+def test_http_is_refused(tmp_path: Path) -> None:
+    """One server is both sides."""
+    with ExitStack() as stack:
+        old = server(stack, tmp_path / "old")
+        shadow = stack.enter_context(shadowing(old.uri, old.uri, tmp_path / "shadow"))
+        with pytest.raises(ConnectionError), connect(shadow.uri.replace("thrift", "http") + "/metastore") as client:
+            client.get_all_databases()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--set", "authentication=users"], "authentication by users needs a metastore's own database"),
+        (["--set", "host=0.0.0.0"], "nothing says who is let in"),
+        (["--primary", "ftp://x"], "'ftp://x' is not a metastore URI"),
+        (["--log", "/nowhere/at/all"], "/nowhere/at/all"),
+    ],
+)
+def test_what_does_not_fit_ends_the_command(tmp_path: Path, options: list[str], message: str) -> None:
+    command = [*COMMAND, "shadow", "--primary", "thrift://localhost:1", "--secondary", "thrift://localhost:2", "--port", "0", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(tmp_path), timeout=60)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr
+
+
+def test_a_login_by_kerberos_goes_on_to_both(kdc: Kdc, tmp_path: Path) -> None:
+    """The shadow logs in to both as a user who may act for its clients."""
+    pytest.importorskip("gssapi")
+    from metastore.client_login.kerberos import Kerberos
+    from tests.support.secured import ALICE, OOZIE, SERVICE, Secured
+
+    keytab = kdc.keytab(SERVICE)
+    own = {
+        **kdc.variables, "METASTORE_CLIENT_LOGIN": "kerberos", "METASTORE_CLIENT_USER": OOZIE,
+        "METASTORE_CLIENT_KEYTAB": str(kdc.keytab(OOZIE)), "METASTORE_CLIENT_PRINCIPAL": SERVICE.replace("localhost", "_HOST"),
+    }  # fmt: skip
+    options = ["--set", "authentication=kerberos", "--set", f"kerberos_principal={SERVICE}", "--set", f"kerberos_keytab={keytab}"]
+    options += ["--set", "sasl_protection=privacy", "--host", "localhost"]
+    with ExitStack() as stack:
+        sides = [Secured(kdc, tmp_path / name) for name in ("old", "new")]
+        for side in sides:
+            stack.enter_context(side.serve(authorization="grants", admin_users="alice"))
+        shadow = stack.enter_context(shadowing(sides[0].uri, sides[1].uri, tmp_path / "shadow", *options, variables=own))
+        port = shadow.uri.rpartition(":")[2]
+        login = Kerberos(cache=kdc.tickets(ALICE), principal=SERVICE)
+        with connect(f"thrift://localhost:{port}", login=login, timeout=30) as client:
+            client.create_database(idl.Database(name="d", parameters={}))
+            assert client.get_database("d").ownerName == "alice"
+            assert client.get_role_names() == ["admin", "public"]
+        with connect(f"thrift://localhost:{port}", timeout=30) as client, pytest.raises((ConnectionError, TApplicationException)):
+            client.get_all_databases()
+        assert shadow.end() == {"get_database": {"different": 1}, "get_role_names": {"same": 1}}
