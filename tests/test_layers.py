@@ -44,7 +44,7 @@ HOME_OF = {
     "py4j": {"spark"},
     "s3fs": {"warehouse"},
     "gssapi": {"wire", "client_login"},
-    "socket": {"wire", "client_connections", "service"},
+    "socket": {"wire", "client_connections", "service", "shadow"},
     "h11": {"wire"},
     "starlette": {"console"},
     "jinja2": {"console"},

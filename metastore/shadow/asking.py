@@ -189,7 +189,8 @@ class _Lane(threading.Thread):
         plain = _WITHOUT_FRAME[each.dialect.protocol]
         try:
             one = read_message(frame_feed(each.reply), plain, LIMITS, choose).body
-        except _FAILURES:
+        except _FAILURES as error:
+            self._log.warning("reply can not be read", method=each.method, reason=str(error)[:300])
             self._counts.count(each.method, agreement.UNREAD)
             return
         if is_unknown(one):

@@ -12,15 +12,17 @@ from typing import Any, NamedTuple
 from thriftpy2.thrift import TApplicationException, TPayload
 
 from metastore import idl
-from metastore.shadow.ignored import FIELDS, PARAMETERS
+from metastore.shadow.ignored import FIELDS, PARAMETERS, STANDS_FOR
 
 ORDERED = frozenset({"partition_name_to_vals", "get_fields", "get_fields_with_environment_context", "get_schema"})
 """Methods whose list has its order by its meaning."""
 _NAMES = (
     "catName", "dbName", "dbname", "tableName", "tblName", "tablename", "partitionname", "objectName", "functionName", "roleName",
-    "scheduleName", "name", "colName", "values", "principalName",
+    "scheduleName", "name", "colName", "values", "principalName", "fullTableName", "poolPath", "triggerName", "entityName",
 )  # fmt: skip
 """Fields by which elements of a list are told apart."""
+_UNORDERED = (idl.ColumnStatisticsObj, idl.WMPool, idl.WMMapping, idl.WMTrigger, idl.WMPoolTrigger)
+"""Structs whose lists have no order wherever they are."""
 
 
 class Difference(NamedTuple):
@@ -44,7 +46,7 @@ def differences(method: str, one: Any, other: Any) -> list[Difference]:
         return [Difference("", _text(left), _text(right))]
     if left.kind != "success":
         return []
-    return list(_differ("success", left.value, right.value, loose=1 if method in ORDERED else 2))
+    return list(_differ("success", left.value, right.value, loose=0 if method in ORDERED else 2))
 
 
 def is_unknown(reply: Any) -> bool:
@@ -66,11 +68,12 @@ def _text(outcome: _Outcome) -> Any:
 
 
 def _differ(path: str, one: Any, other: Any, loose: int) -> Iterator[Difference]:
-    """Yield the differences of two values; lists less than `loose` structs deep have no order."""
+    """Yield the differences of two values; lists less than `loose` structs deep, in no other list, have no order."""
     if isinstance(one, TPayload) and isinstance(other, TPayload):
         for field in one.thrift_spec.values():
-            if field[1] not in FIELDS:
-                yield from _differ(f"{path}.{field[1]}", getattr(one, field[1]), getattr(other, field[1]), loose - 1)
+            name = field[1]
+            if name not in FIELDS:
+                yield from _differ(f"{path}.{name}", _value(one, name), _value(other, name), loose - 1)
     elif _is_blank(one) and _is_blank(other):
         return
     elif isinstance(one, dict) and isinstance(other, dict):
@@ -83,20 +86,25 @@ def _differ(path: str, one: Any, other: Any, loose: int) -> Iterator[Difference]
         yield Difference(path, one, other)
 
 
+def _value(struct: TPayload, name: str) -> Any:
+    value = getattr(struct, name)
+    return STANDS_FOR.get(name) if value is None else value
+
+
 def _lists(path: str, one: Sequence[Any], other: Sequence[Any], loose: int) -> Iterator[Difference]:
-    has_no_order = loose > 0 or any(isinstance(each, idl.ColumnStatisticsObj) for each in one)
+    has_no_order = (loose > 0 and not path.endswith(".values")) or any(isinstance(each, _UNORDERED) for each in one)
     if has_no_order and not any(isinstance(each, idl.FieldSchema) for each in (*one, *other)):
         left, right = ({_identity(each): each for each in side} for side in (one, other))
         if len(left) == len(one) and len(right) == len(other):
             for key in sorted(left.keys() | right.keys(), key=str):
                 if key not in left or key not in right or not isinstance(key, str):
-                    yield from _differ(f"{path}[{_label(key)}]", left.get(key), right.get(key), loose)
+                    yield from _differ(f"{path}[{_label(key)}]", left.get(key), right.get(key), 0)
             return
         one, other = sorted(one, key=str), sorted(other, key=str)
     if len(one) != len(other):
         yield Difference(f"{path}.size", len(one), len(other))
     for number, (left_one, right_one) in enumerate(zip(one, other, strict=False)):
-        yield from _differ(f"{path}[{number}]", left_one, right_one, loose)
+        yield from _differ(f"{path}[{number}]", left_one, right_one, 0)
 
 
 def _identity(element: Any) -> Any:

@@ -42,9 +42,14 @@ FIELDS = {
     "cleanerStart": "likewise",
     "commitTime": "likewise",
     "nextTxnId": "each side counts its transactions",
+    "bitVectors": "sent by Java with hive.stats.fetch.bitvector alone",
+    "histogram": "sent by Java with hive.stats.fetch.kll alone",
     "isStatsCompliant": "says whether statistics fit the write ids that a client sent, which are of the primary",
 }
 """Fields, in whatever struct, that are not compared, with the reason."""
+
+STANDS_FOR: dict[str, object] = {"writeId": -1, "type": 1, "ns": "default", "poolName": "default"}
+"""The value that a field stands for which a server before Hive 4 does not know: of a table, a database, a resource plan, a compaction."""
 
 PARAMETERS = {
     "transient_lastDdlTime": "the moment of the last change on each side",

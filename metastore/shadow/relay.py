@@ -57,7 +57,7 @@ class Relay:
             return outcome
         outcome.reply = framed(reply, dialect)
         if is_compared(message.name):
-            self._exchange = Exchange(self._number, caller, dialect, message.name, message.raw, reply)
+            self._exchange = Exchange(self._number, caller, dialect, message.name, bytes(message.raw), bytes(reply))
         return outcome
 
     def record(self, _client: Client, _outcome: Outcome) -> None:

@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from thriftpy2.thrift import TApplicationException
+from thriftpy2.thrift import TApplicationException, TException
 
 from metastore import idl
 from metastore.client import Client, connect
 from metastore.shadow.asking import MOST
+from tests.support import databases, same_replies
 from tests.support.certificates import Authority
 from tests.support.full_catalog import Filler
-from tests.support.kdc import Kdc
+from tests.support.java_metastore import java_metastore
+from tests.support.kdc import SERVICE, Kdc
 from tests.support.servers import COMMAND, READY, environment, serving
 from tests.support.waiting import until
 
@@ -238,7 +240,7 @@ def test_a_login_by_kerberos_goes_on_to_both(kdc: Kdc, tmp_path: Path) -> None:
     """The shadow logs in to both as a user who may act for its clients."""
     pytest.importorskip("gssapi")
     from metastore.client_login.kerberos import Kerberos
-    from tests.support.secured import ALICE, OOZIE, SERVICE, Secured
+    from tests.support.secured import ALICE, OOZIE, Secured
 
     keytab = kdc.keytab(SERVICE)
     own = {
@@ -261,3 +263,26 @@ def test_a_login_by_kerberos_goes_on_to_both(kdc: Kdc, tmp_path: Path) -> None:
         with connect(f"thrift://localhost:{port}", timeout=30) as client, pytest.raises((ConnectionError, TApplicationException)):
             client.get_all_databases()
         assert shadow.end() == {"get_database": {"different": 1}, "get_role_names": {"same": 1}}
+
+
+@pytest.mark.slow
+def test_what_was_imported_from_java_answers_as_java(tmp_path: Path) -> None:
+    """Each method that lists or gets, of all objects there are, on Java's 4.0.1 and on its import."""
+    with ExitStack() as stack:
+        java_url = stack.enter_context(contextmanager(databases.fresh)("postgresql", tmp_path))
+        own_url = f"sqlite:///{tmp_path / 'own.db'}"
+        java = stack.enter_context(java_metastore(java_url, tmp_path / "java"))
+        with connect(java) as client:
+            Filler(client, f"file:{tmp_path / 'data'}").everything()
+        command = [*COMMAND, "import", java_url, "--db", own_url]
+        subprocess.run(command, check=True, env=environment(tmp_path / "own"), capture_output=True)
+        own = server(stack, tmp_path / "own", "--db", own_url, "--set", "table_translation=strict")
+        shadow = stack.enter_context(shadowing(java, own.uri, tmp_path / "shadow"))
+        with connect(shadow.uri, timeout=120) as client:
+            for _, ask in same_replies.asked(client):
+                with suppress(TException):
+                    ask(client)
+            with suppress(TException):
+                read(client)
+        shadow.end()
+        assert {(each["method"], each["path"], str(each["primary"]), str(each["secondary"])) for each in shadow.differences()} == set()

@@ -1,0 +1,112 @@
+"""Which replies of two metastores count as the same."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from thriftpy2.thrift import TApplicationException, TMessageType
+
+from metastore import idl
+from metastore.shadow.comparing import differences
+from metastore.shadow.ignored import FIELDS, NOT_ASKED, PARAMETERS, STANDS_FOR
+from metastore.shadow.relay import is_compared
+from metastore.wire.messages.protocol import Dialect, decode, write_message
+from metastore.wire.sockets.settings import WireSettings
+
+
+def result(method: str, **fields: Any) -> Any:
+    return getattr(idl.service, f"{method}_result")(**fields)
+
+
+def table(name: str = "t", **fields: Any) -> Any:
+    columns = [idl.FieldSchema("a", "int"), idl.FieldSchema("b", "string")]
+    sd = idl.StorageDescriptor(cols=columns, bucketCols=["a", "b"], parameters={})
+    return idl.Table(tableName=name, dbName="d", sd=sd, **{"parameters": {"x": "1"}, **fields})
+
+
+def paths(method: str, one: Any, other: Any) -> list[str]:
+    return [each.path for each in differences(method, result(method, success=one), result(method, success=other))]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"createTime": 5}, []),
+        ({"retention": 0}, []),
+        ({"partitionKeys": []}, []),
+        ({"writeId": -1}, []),
+        ({"writeId": 3}, ["success.writeId"]),
+        ({"owner": ""}, ["success.owner"]),
+        ({"parameters": {"x": "2", "y": ""}}, ["success.parameters[x]", "success.parameters[y]"]),
+        ({"parameters": {"x": "1", "transient_lastDdlTime": "9"}}, []),
+    ],
+)
+def test_fields_of_a_table(fields: dict[str, Any], expected: list[str]) -> None:
+    assert paths("get_table", table(), table(**fields)) == expected
+
+
+@pytest.mark.parametrize("change", ["cols", "bucketCols"])
+def test_lists_within_a_table_have_an_order(change: str) -> None:
+    other = table()
+    setattr(other.sd, change, getattr(other.sd, change)[::-1])
+    assert paths("get_table", table(), other) != []
+
+
+def test_lists_of_names_and_objects_have_none() -> None:
+    assert paths("get_all_tables", ["a", "b"], ["b", "a"]) == []
+    assert paths("get_all_tables", ["a", "b"], ["b", "c"]) == ["success[a]", "success[c]"]
+    assert paths("get_all_tables", ["a", "a"], ["a"]) == ["success.size"]
+    one, other = [table("t"), table("u")], [table("u", owner="eve"), table("t")]
+    assert paths("get_table_objects_by_name", one, other) == ["success[d.u].owner"]
+    assert paths("get_table_objects_by_name", one, one[:1]) == ["success[d.u]"]
+    wrapped = idl.GetTablesResult(tables=one), idl.GetTablesResult(tables=one[::-1])
+    assert paths("get_table_objects_by_name_req", *wrapped) == []
+    assert paths("partition_name_to_vals", ["1", "2"], ["2", "1"]) == ["success[0]", "success[1]"]
+    for one, other in (([idl.Partition(values=["1", "2"])], [idl.Partition(values=["2", "1"])]),):
+        assert paths("get_partition", one[0], other[0]) != []
+        assert paths("get_partitions", one, other) != []
+    assert paths("get_fields", table().sd.cols, table().sd.cols[::-1]) != []
+
+
+@pytest.mark.parametrize("protocol", ["binary", "compact"])
+def test_skewed_locations_are_read_and_compared(protocol: str) -> None:
+    """Their map has lists as keys, which are no keys in Python."""
+    made = []
+    for place in ("x", "y"):
+        one = table()
+        one.sd.skewedInfo = idl.SkewedInfo(["a"], [["1"]], {("1",): place})
+        raw = write_message(Dialect(protocol, framed=False), "get_table", TMessageType.REPLY, 1, result("get_table", success=one))
+        made.append(decode(raw, protocol, WireSettings(), idl.service.get_table_result).success)
+    assert paths("get_table", made[0], deepcopy(made[0])) == []
+    assert paths("get_table", *made) == ["success.sd.skewedInfo.skewedColValueLocationMaps[1]"]
+
+
+def test_errors_are_compared_by_their_kind() -> None:
+    missing, other = (result("get_table", o2=idl.NoSuchObjectException(message=text)) for text in ("one", "other"))
+    broken = result("get_table", o1=idl.MetaException(message="m"))
+    internal = TApplicationException(TApplicationException.INTERNAL_ERROR, "i")
+    assert differences("get_table", missing, other) == []
+    assert differences("get_table", internal, TApplicationException(TApplicationException.INTERNAL_ERROR, "j")) == []
+    (found,) = differences("get_table", missing, broken)
+    assert (found.path, found.primary, found.secondary) == ("", "NoSuchObjectException: one", "MetaException: m")
+    (found,) = differences("get_table", result("get_table", success=table()), internal)
+    assert (found.primary, found.secondary) == ("an answer", "TApplicationException 6: i")
+
+
+def test_only_reads_of_what_a_metastore_holds_are_compared() -> None:
+    assert all(map(is_compared, ("get_table", "get_partitions_by_expr", "list_privileges", "set_ugi", "show_locks")))
+    assert not any(map(is_compared, ("drop_table", "open_txns", "heartbeat", "shutdown", "no_such_method")))
+
+
+def test_what_is_left_out_is_part_of_the_interface() -> None:
+    structs = [each for each in vars(idl).values() if hasattr(each, "thrift_spec")]
+    fields = {field[1] for each in structs for field in each.thrift_spec.values()}
+    assert {*FIELDS, *STANDS_FOR} - fields == set()
+    assert NOT_ASKED - set(idl.service.thrift_services) == set()
+    page = (Path(__file__).parents[2] / "docs" / "shadow.md").read_text()
+    assert [name for name in (*FIELDS, *PARAMETERS, *STANDS_FOR, *NOT_ASKED) if f"`{name}`" not in page] == []
+    assert "parameters" not in FIELDS
+    assert all(PARAMETERS.values())
