@@ -246,7 +246,7 @@ COMMANDS = dict(_commands(typer.main.get_command(app)))
 def test_every_command_takes_json_and_says_where_it_works(path: tuple[str, ...]) -> None:
     options = {option for parameter in COMMANDS[path].params for option in parameter.opts}
     assert path in {("serve",), ("compactor",)} or "--json" in options
-    assert "--uri" in options or "--db" in options
+    assert not options.isdisjoint({"--uri", "--db", "--primary"})
 
 
 def test_words_for_many_are_in_the_plural() -> None:
