@@ -15,6 +15,8 @@ from sqlalchemy import func, select
 from metastore import idl
 from metastore.client import connect
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
+from metastore.service.call.clock import now_ms
+from metastore.store.core import leases
 from metastore.store.core.database import Database
 from metastore.store.schema.model import partitions, server_info, tables
 from metastore.transfer.comparing import compare
@@ -25,6 +27,7 @@ from metastore.transfer.own.writer import OwnWriter
 from metastore.transfer.records import KINDS, Record, content_hash
 from metastore.transfer.selection import EVERYTHING
 from tests.support.servers import COMMAND, environment, serving
+from tests.support.waiting import until
 from tests.transfer.conftest import dump_of
 
 ABSENT = {"type", "location_grant", "credential", "serde", "property", "replicated_transaction", "min_history", "index", "server"}
@@ -100,6 +103,24 @@ def test_kinds_that_no_call_makes(fresh_database_url: str) -> None:
     found = list(back.records(EVERYTHING))
     back.close()
     assert found == given
+
+
+def test_a_database_on_which_a_server_runs_is_no_target(fresh_database_url: str, tmp_path: Path) -> None:
+    """Also where its tables are to be left alone: it remembers rows, and works on what it finds."""
+    target = OwnWriter(Database(fresh_database_url))
+    with serving("--db", fresh_database_url, "--set", f"warehouse={tmp_path / 'w'}", home=tmp_path):
+        until(lambda: leased(target), missing="a lease of a job")
+        for resume in (False, True):
+            with pytest.raises(
+                InvalidOperation, match=r"is in use: a server \(.*\) runs its job .*; stop the server, or, if it was killed"
+            ):
+                target.begin(resume=resume)
+    assert target.begin() == frozenset()
+    target.close()
+
+
+def leased(target: OwnWriter) -> object:
+    return target.database.read(lambda session: leases.held(session, now_ms()))
 
 
 def test_a_server_goes_on_with_what_was_restored(dumped: DumpReader, fresh_database_url: str, tmp_path: Path) -> None:

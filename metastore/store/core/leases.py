@@ -19,6 +19,12 @@ TAKE = (
     .where(LEASE.name == sa.bindparam("key"), sa.or_(LEASE.holder == sa.bindparam("who"), LEASE.expires_ms <= sa.bindparam("now")))
     .values(holder=sa.bindparam("who"), expires_ms=sa.bindparam("until"))
 )
+HELD = (
+    sa.select(LEASE.holder, LEASE.name, LEASE.expires_ms)
+    .where(LEASE.expires_ms > sa.bindparam("now"))
+    .order_by(LEASE.expires_ms.desc())
+    .limit(constant(1))
+)
 GIVE_BACK = sa.update(leases).where(Among(LEASE.name, "names"), LEASE.holder == sa.bindparam("who")).values(expires_ms=constant(0))
 
 
@@ -26,6 +32,12 @@ def find(session: Session, name: str) -> tuple[str | None, int] | None:
     """Return the holder of a lease and when it expires, in milliseconds; None for one that nobody ever had."""
     row = session.row(FIND, key=name)
     return None if row is None else (row[0], row[1])
+
+
+def held(session: Session, now: int) -> tuple[str, str, int] | None:
+    """Return holder, name and end in milliseconds of the lease that is held for longest; None where nobody holds any."""
+    row = session.row(HELD, now=now)
+    return None if row is None else (row[0], row[1], row[2])
 
 
 def add(session: Session, name: str) -> None:

@@ -20,7 +20,7 @@ from metastore.errors import InvalidOperation
 from metastore.idl import HiveObjectType
 from metastore.places import indexed
 from metastore.store.catalog.tables import tables as table_rows
-from metastore.store.core import authorization_changes, counters, migrate
+from metastore.store.core import authorization_changes, counters, leases, migrate
 from metastore.store.core.database import Database, Session
 from metastore.store.drivers.contract import Row
 from metastore.store.engines import data_connectors
@@ -75,7 +75,11 @@ class OwnWriter:
         self.database.close()
 
     def begin(self, *, resume: bool = False) -> frozenset[Key]:
-        """Make the schema; return the existing tables. InvalidOperation if there are any, unless the move is resumed."""
+        """Make the schema; return the existing tables.
+
+        InvalidOperation if there are any, unless the move is resumed, and where a server runs on the database.
+        """
+        self._check_unused()
         migrate.upgrade(self.database)
         self.skipped = []
         self._forget()
@@ -84,6 +88,19 @@ class OwnWriter:
                 f"database {self.name} has tables: name an empty one, or go on with --resume, which leaves the tables alone that are there"
             )
         return frozenset(self.database.read(lambda session: session.rows(TABLES)))
+
+    def _check_unused(self) -> None:
+        """Raise InvalidOperation where a server holds a lease: it remembers rows that would be changed behind its back."""
+        if migrate.current(self.database) is None:
+            return
+        now = int(time.time() * 1000)
+        found = self.database.read(lambda session: leases.held(session, now))
+        if found is not None:
+            holder, job, until = found
+            raise InvalidOperation(
+                f"database {self.name} is in use: a server ({holder}) runs its job {job}; stop the server, or, if it was killed, "
+                f"wait {max(1, round((until - now) / 1000))} s until what it held ends"
+            )
 
     def _forget(self) -> None:
         """Forget numbers of rows: they are others once the rows were written anew."""
