@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,92 +27,48 @@ Fields = Annotated[
     ),
 ]
 One = Annotated[str, typer.Argument(metavar="A", help=SOURCES)]
+Most = Annotated[int, typer.Option(help="Differences that are printed.")]
 Other = Annotated[str | None, typer.Argument(metavar="B", help="The same; without it, the settings' database.")]
 
 
-def verify(
-    one: One,
-    other: Other = None,
-    include: Include = None,
-    exclude: Exclude = None,
-    only: Kinds = None,
-    without: Without = None,
-    connections: Connections = 4,
-    calls_per_second: Rate = None,
-    tls_ca: TlsCa = None,
-    rewrite: Rewrite = None,
-    without_field: Fields = None,
-    most: Annotated[int, typer.Option(help="Differences that are printed.")] = 20,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
-    hive_site: HiveSite = None,
-    assignments: Assignments = None,
-) -> None:
-    """Compare all that two metastores hold: counts and sums first, then the differences. The exit status is 1 if there are any."""
-    with failing():
-        second = other or settings({"db": db}, config, hive_site, assignments).db
-        found = _compared(
-            (one, second),
-            chosen(include, exclude, only, without),
-            rewrite or (),
-            without_field or (),
-            most,
-            asking(connections, calls_per_second, tls_ca),
-        )
-    if as_json:
-        typer.echo(
-            json.dumps(
-                {"equal": found.equal, "counts": found.counts, "differences": found.differences, "left_out": found.left_out},
-                ensure_ascii=False,
+def _command(doc: str, most_printed: int, show: Callable[[Comparison, bool], None]) -> Callable[..., None]:
+    """Return a command that compares two sides and shows what came of it; its exit status is 1 if they differ."""
+
+    def command(
+        one: One,
+        other: Other = None,
+        include: Include = None,
+        exclude: Exclude = None,
+        only: Kinds = None,
+        without: Without = None,
+        connections: Connections = 4,
+        calls_per_second: Rate = None,
+        tls_ca: TlsCa = None,
+        rewrite: Rewrite = None,
+        without_field: Fields = None,
+        most: Most = most_printed,
+        as_json: AsJson = False,
+        db: Db = None,
+        config: ConfigFile = None,
+        hive_site: HiveSite = None,
+        assignments: Assignments = None,
+    ) -> None:
+        with failing():
+            second = other or settings({"db": db}, config, hive_site, assignments).db
+            found = _compared(
+                (one, second),
+                chosen(include, exclude, only, without),
+                rewrite or (),
+                without_field or (),
+                most,
+                asking(connections, calls_per_second, tls_ca),
             )
-        )
-    else:
-        print_table(("kind", "in A", "in B"), [(kind, *map(str, pair)) for kind, pair in found.counts.items()])
-        _print_differences(found)
-        if found.left_out:
-            typer.echo(f"not compared, since one side does not return all of them: {', '.join(found.left_out)}")
-        typer.echo("equal" if found.equal else "different")
-    if not found.equal:
-        raise typer.Exit(1)
+        show(found, as_json)
+        if not found.equal:
+            raise typer.Exit(1)
 
-
-def diff(
-    one: One,
-    other: Other = None,
-    include: Include = None,
-    exclude: Exclude = None,
-    only: Kinds = None,
-    without: Without = None,
-    connections: Connections = 4,
-    calls_per_second: Rate = None,
-    tls_ca: TlsCa = None,
-    rewrite: Rewrite = None,
-    without_field: Fields = None,
-    most: Annotated[int, typer.Option(help="Differences that are printed.")] = 1000,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
-    hive_site: HiveSite = None,
-    assignments: Assignments = None,
-) -> None:
-    """Print the differences of two metastores, a line for each object. The exit status is 1 if they differ."""
-    with failing():
-        second = other or settings({"db": db}, config, hive_site, assignments).db
-        found = _compared(
-            (one, second),
-            chosen(include, exclude, only, without),
-            rewrite or (),
-            without_field or (),
-            most,
-            asking(connections, calls_per_second, tls_ca),
-        )
-    if as_json:
-        typer.echo(json.dumps(found.differences, ensure_ascii=False))
-    else:
-        _print_differences(found)
-    if not found.equal:
-        raise typer.Exit(1)
+    command.__doc__ = doc
+    return command
 
 
 def _compared(
@@ -132,3 +88,30 @@ def _print_differences(found: Comparison) -> None:
         typer.echo(f"{each.record}: {each.words}")
     if found.is_cut:
         typer.echo("and more: ask with --most, or for a part with --include")
+
+
+def _show_all(found: Comparison, as_json: bool) -> None:
+    if as_json:
+        shown = {"equal": found.equal, "counts": found.counts, "differences": found.differences, "left_out": found.left_out}
+        typer.echo(json.dumps(shown, ensure_ascii=False))
+        return
+    print_table(("kind", "in A", "in B"), [(kind, *map(str, pair)) for kind, pair in found.counts.items()])
+    _print_differences(found)
+    if found.left_out:
+        typer.echo(f"not compared, since one side does not return all of them: {', '.join(found.left_out)}")
+    typer.echo("equal" if found.equal else "different")
+
+
+def _show_differences(found: Comparison, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(found.differences, ensure_ascii=False))
+    else:
+        _print_differences(found)
+
+
+verify = _command(
+    "Compare all that two metastores hold: counts and sums first, then the differences. The exit status is 1 if there are any.",
+    20,
+    _show_all,
+)
+diff = _command("Print the differences of two metastores, a line for each object. The exit status is 1 if they differ.", 1000, _show_differences)
