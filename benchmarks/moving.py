@@ -18,7 +18,6 @@ import tempfile
 import time
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +30,14 @@ from metastore import binary, idl  # noqa: E402
 from metastore.transfer.dumps import DumpWriter  # noqa: E402
 from metastore.transfer.records import Record, content_hash  # noqa: E402
 from metastore.transfer.thrift import structs  # noqa: E402
-from tests.support import databases  # noqa: E402
 from tests.support.java_metastore import make_schema  # noqa: E402
+from tests.support.large_hive import CREATED, fill  # noqa: E402
 
 COLUMNS = [["id", "bigint", None], ["name", "string", None]]
 STORAGE = structs.storage(
     idl.StorageDescriptor(inputFormat="in", outputFormat="out", serdeInfo=idl.SerDeInfo(serializationLib="lib", parameters={}))
 )
 PARAMETERS = ("numFiles", "totalSize", "numRows", "rawDataSize", "transient_lastDdlTime", "COLUMN_STATS_ACCURATE")
-CREATED = 1_700_000_000
 
 
 def main() -> None:
@@ -51,7 +49,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.hive:
         began = time.monotonic()
-        fill_hive(given.hive, given.tables, given.partitions)
+        make_schema(make_url(given.hive), "4.0.0")
+        fill(given.hive, given.tables, given.partitions, PARAMETERS)
         print(f"fill: {time.monotonic() - began:.0f} s", flush=True)
         measure("import", given.hive, "--db", given.to)
         return
@@ -109,41 +108,6 @@ def records(tables: int, partitions: int) -> Iterator[Record]:
 def statistics(number: int) -> str:
     data = idl.ColumnStatisticsData(longStats=idl.LongColumnStatsData(lowValue=0, highValue=number, numNulls=0, numDVs=number))
     return b64encode(binary.to_bytes(data)).decode()
-
-
-def fill_hive(url: str, tables: int, partitions: int) -> None:
-    """Make Hive's schema and the same objects in it, by statements of the database."""
-    make_schema(make_url(url), "4.0.0")
-    number = tables * partitions
-    statements = f"""
-CREATE TEMP TABLE t AS SELECT n + 1 AS key, 't' || lpad(n::text, 5, '0') AS name, {number} + n + 1 AS sd
-    FROM generate_series(0, {tables - 1}) n;
-CREATE TEMP TABLE p AS SELECT (t.key - 1) * {partitions} + n + 1 AS key, t.key AS owner, t.name AS table, n, lpad(n::text, 6, '0') AS value,
-    'ds=' || lpad(n::text, 6, '0') AS name FROM t, generate_series(0, {partitions - 1}) n;
-INSERT INTO "DBS" ("DB_ID", "DB_LOCATION_URI", "NAME", "OWNER_NAME", "OWNER_TYPE", "CTLG_NAME", "CREATE_TIME", "TYPE")
-    VALUES (1, 's3a://b/big.db', 'big', 'etl', 'USER', 'hive', {CREATED}, 'NATIVE');
-INSERT INTO "CDS" VALUES (1);
-INSERT INTO "COLUMNS_V2" VALUES (1, NULL, 'id', 'bigint', 0), (1, NULL, 'name', 'string', 1);
-INSERT INTO "SERDES" ("SERDE_ID", "SLIB") SELECT n, 'lib' FROM generate_series(1, {number + tables}) n;
-INSERT INTO "SDS" ("SD_ID", "INPUT_FORMAT", "IS_COMPRESSED", "LOCATION", "NUM_BUCKETS", "OUTPUT_FORMAT", "SERDE_ID", "CD_ID",
-    "IS_STOREDASSUBDIRECTORIES") SELECT key, 'in', false, 's3a://b/big.db/' || "table" || '/' || name, -1, 'out', key, 1, false FROM p
-    UNION ALL SELECT sd, 'in', false, 's3a://b/big.db/' || name, -1, 'out', sd, 1, false FROM t;
-INSERT INTO "TBLS" ("TBL_ID", "CREATE_TIME", "DB_ID", "LAST_ACCESS_TIME", "OWNER", "OWNER_TYPE", "RETENTION", "SD_ID", "TBL_NAME",
-    "TBL_TYPE", "IS_REWRITE_ENABLED") SELECT key, {CREATED}, 1, 0, 'etl', 'USER', 0, sd, name, 'EXTERNAL_TABLE', false FROM t;
-INSERT INTO "TABLE_PARAMS" SELECT key, 'EXTERNAL', 'TRUE' FROM t;
-INSERT INTO "PARTITION_KEYS" SELECT key, NULL, 'ds', 'string', 0 FROM t;
-INSERT INTO "PARTITIONS" ("PART_ID", "CREATE_TIME", "LAST_ACCESS_TIME", "PART_NAME", "SD_ID", "TBL_ID")
-    SELECT key, {CREATED}, 0, name, key, owner FROM p;
-INSERT INTO "PARTITION_KEY_VALS" SELECT key, value, 0 FROM p;
-INSERT INTO "PARTITION_PARAMS" SELECT key, each, n::text FROM p, unnest(ARRAY{list(PARAMETERS)}) each;
-INSERT INTO "PART_COL_STATS" ("CS_ID", "CAT_NAME", "DB_NAME", "TABLE_NAME", "PARTITION_NAME", "COLUMN_NAME", "COLUMN_TYPE", "PART_ID",
-    "LONG_LOW_VALUE", "LONG_HIGH_VALUE", "NUM_NULLS", "NUM_DISTINCTS", "LAST_ANALYZED", "ENGINE")
-    SELECT key * 2 + place, 'hive', 'big', "table", name, "column", 'bigint', key, 0, n, 0, n, {CREATED}, 'hive'
-    FROM p, (VALUES (0, 'id'), (1, 'name')) columns (place, "column");
-ANALYZE
-"""
-    with closing(databases.connect(make_url(url))) as connection, closing(connection.cursor()) as cursor:
-        cursor.execute(statements)
 
 
 if __name__ == "__main__":

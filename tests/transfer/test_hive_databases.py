@@ -39,7 +39,7 @@ class Java(NamedTuple):
     url: str
 
 
-@pytest.fixture(scope="module", params=["postgresql", "mysql"])
+@pytest.fixture(scope="module", params=databases.SERVERS)
 def java(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Java]:
     folder = tmp_path_factory.mktemp("java")
     with contextmanager(databases.fresh)(request.param, folder) as url, java_metastore(url, folder / "server") as uri:
