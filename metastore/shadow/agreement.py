@@ -39,7 +39,7 @@ class Agreement:
                 self._counts.setdefault(method, Counter())[DROPPED] = number
 
     def differ(self, method: str, user: str | None, arguments: Any, found: Sequence[Difference]) -> None:
-        """Count a call whose replies differ, and write down in what."""
+        """Count a call whose replies differ, and write down the differences."""
         self.count(method, DIFFERENT)
         if self._log is None:
             return

@@ -1,6 +1,6 @@
-"""The process beside the proxy: it asks the secondary what the primary has answered, and compares. Nothing that it does holds a client up.
+"""The process beside the proxy: it asks the secondary the calls that the primary has answered, and compares. It holds up no client.
 
-The proxy offers each exchange; there is room for so many that wait, and what finds none is counted and left out.
+The proxy offers each exchange; a limited number of them may wait, and those beyond it are counted and left out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_BYTES = 256 << 20
 PAUSE = 1.0
 """Seconds after a failure to connect in which a lane does not try again."""
 PATIENCE = 10.0
-"""Seconds at the end in which what waits is still asked."""
+"""Seconds at the end in which waiting calls are still asked."""
 _WITHOUT_FRAME = {protocol: Dialect(protocol, framed=False) for protocol in ("binary", "compact")}
 _FAILURES = (OSError, EndOfStream, Unreadable, Malformed)
 
@@ -51,7 +51,7 @@ class Exchange(NamedTuple):
 
 
 class Report(NamedTuple):
-    """How the counts are shown: after how many seconds each time (0: at the end alone), and by what."""
+    """The way in which counts are shown: the seconds between two times (0: at the end alone), and the function that shows them."""
 
     every: float
     show: Callable[[dict[str, dict[str, int]]], None]
@@ -101,7 +101,7 @@ class Beside:
             self._queue.put(dropped)
 
     def end(self) -> None:
-        """Let what waits be asked for some seconds, and the counts be shown."""
+        """Let waiting calls be asked for some seconds, and the counts be shown."""
         self.send_dropped()
         self._queue.put(None)
         self._process.join(2 * PATIENCE)

@@ -1,7 +1,7 @@
 """Compare the replies of two metastores to one call, field by field. Never asks, never counts.
 
-What Java's clients can not tell apart counts as the same: a field that is not set and an empty list, an unset number and 0. Lists that a
-method promises no order for are compared by the names of their elements, and of errors the kind, not the text.
+Values between which Java's clients can not distinguish count as the same: a field that is not set and an empty list, an unset number and 0.
+Lists without a promised order are compared by the names of their elements, and errors by their kind, not their text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAMES = (
     "catName", "dbName", "dbname", "tableName", "tblName", "tablename", "partitionname", "objectName", "functionName", "roleName",
     "scheduleName", "name", "colName", "values", "principalName", "fullTableName", "poolPath", "triggerName", "entityName",
 )  # fmt: skip
-"""Fields by which elements of a list are told apart."""
+"""Fields that identify an element of a list."""
 _UNORDERED = (idl.ColumnStatisticsObj, idl.WMPool, idl.WMMapping, idl.WMTrigger, idl.WMPoolTrigger)
 """Structs whose lists have no order wherever they are."""
 
@@ -50,7 +50,7 @@ def differences(method: str, one: Any, other: Any) -> list[Difference]:
 
 
 def is_unknown(reply: Any) -> bool:
-    """Tell whether a server has answered that it has no such method."""
+    """Return whether a server has answered that it has no such method."""
     return isinstance(reply, TApplicationException) and reply.type == TApplicationException.UNKNOWN_METHOD
 
 
@@ -108,7 +108,7 @@ def _lists(path: str, one: Sequence[Any], other: Sequence[Any], loose: int) -> I
 
 
 def _identity(element: Any) -> Any:
-    """Return a text as it is, and of anything else a tuple that tells it apart."""
+    """Return a text as it is, and a tuple that identifies anything else."""
     if isinstance(element, TPayload):
         found = ((name, getattr(element, name, None)) for name in _NAMES)
         return tuple((name, str(value)) for name, value in found if value is not None)
@@ -122,5 +122,5 @@ def _label(key: Any) -> str:
 
 
 def _is_blank(value: Any) -> bool:
-    """Tell whether Java's clients read a value as they read one that is not set. A text that is empty they tell from none."""
+    """Return whether Java's clients read a value as they read one that is not set. An empty text is another one."""
     return value is None or (not isinstance(value, str) and not isinstance(value, TPayload) and not value)

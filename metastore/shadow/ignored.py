@@ -4,13 +4,13 @@ from __future__ import annotations
 
 NOT_ASKED = frozenset(
     {
-        # They go on with what only the primary has given out: transactions, locks, executions, tokens.
+        # They continue with numbers of the primary: transactions, locks, tokens.
         "heartbeat", "heartbeat_txn_range", "heartbeat_lock_materialization_rebuild", "check_lock", "get_latest_txnid_in_conflict",
         "get_token", "get_all_token_identifiers", "get_master_keys",
-        # They are about the server or the connection, not about what it holds.
+        # They are about the server or the connection, not about its content.
         "aliveSince", "getCounter", "getCounters", "getCpuProfile", "getName", "getOption", "getOptions", "getStatus", "getStatusDetails",
         "getVersion", "reinitialize", "shutdown", "flushCache", "setMetaConf", "cm_recycle", "get_metastore_db_uuid",
-        # They change what the methods of file metadata keep.
+        # They change the content of the methods of file metadata.
         "put_file_metadata", "clear_file_metadata", "cache_file_metadata",
     }
 )  # fmt: skip
@@ -46,7 +46,7 @@ FIELDS = {
     "histogram": "sent by Java with hive.stats.fetch.kll alone",
     "isStatsCompliant": "says whether statistics fit the write ids that a client sent, which are of the primary",
 }
-"""Fields, in whatever struct, that are not compared, with the reason."""
+"""Fields, of any struct, that are not compared, with the reason."""
 
 STANDS_FOR: dict[str, object] = {"writeId": -1, "type": 1, "ns": "default", "poolName": "default"}
 """The value that a field stands for which a server before Hive 4 does not know: of a table, a database, a resource plan, a compaction."""

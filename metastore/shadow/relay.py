@@ -19,7 +19,7 @@ from metastore.wire.sockets.transport import EndOfStream, Malformed
 
 
 def is_compared(method: str) -> bool:
-    """Tell whether the secondary is asked too: for methods that change nothing."""
+    """Return whether the secondary is asked too: for methods that change nothing."""
     return method in METHODS and not METHODS[method].changes and method not in NOT_ASKED
 
 

@@ -32,7 +32,7 @@ Other = Annotated[str | None, typer.Argument(metavar="B", help="The same; withou
 
 
 def _command(doc: str, most_printed: int, show: Callable[[Comparison, bool], None]) -> Callable[..., None]:
-    """Return a command that compares two sides and shows what came of it; its exit status is 1 if they differ."""
+    """Return a command that compares two sides and shows the outcome; its exit status is 1 if they differ."""
 
     def command(
         one: One,
@@ -114,4 +114,6 @@ verify = _command(
     20,
     _show_all,
 )
-diff = _command("Print the differences of two metastores, a line for each object. The exit status is 1 if they differ.", 1000, _show_differences)
+diff = _command(
+    "Print the differences of two metastores, a line for each object. The exit status is 1 if they differ.", 1000, _show_differences
+)

@@ -47,7 +47,7 @@ class Asking(Administered):
 
     def decide(self, who: Who, asked: Sequence[Access]) -> list[bool]:
         """Answer from the remembered decisions, and ask for the rest together. MetaError without an answer."""
-        # Policies elsewhere know no data connectors, whose parameters hold passwords: they are for who administers the server.
+        # Policies elsewhere know no data connectors, whose parameters hold passwords: they are for administrators of the server.
         asked = [Access(ADMINISTER, SERVER) if each.kind == CONNECTOR else each for each in asked]
         now = time.monotonic()
         found = [self._known.get((who, each)) for each in asked]

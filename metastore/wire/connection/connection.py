@@ -54,13 +54,13 @@ def _let_wait(sock: socket.socket, option: int, seconds: float) -> None:
 
 
 class Answering(Protocol):
-    """The part that answers messages: the dispatcher of a server, or what passes them on to one."""
+    """The part that answers messages: the dispatcher of a server, or a relay to one."""
 
     def choose(self, method: str, kind: int, /) -> type[TPayload] | None:
         """Return the struct that a message holds; None to keep its bytes alone."""
 
     def answer(self, message: Message, client: Client, dialect: Dialect, /) -> Outcome:
-        """Return what came of a message."""
+        """Return the outcome of a message."""
 
     def record(self, client: Client, outcome: Outcome, /) -> None:
         """Note it, once its reply is sent."""
