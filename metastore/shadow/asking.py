@@ -33,6 +33,8 @@ MOST_BYTES = 256 << 20
 """Exchanges that wait, and their bytes."""
 PAUSE = 1.0
 """Seconds after a failure to connect in which a lane does not try again."""
+TICK = 1.0
+"""Seconds between two looks at the proxy."""
 PATIENCE = 10.0
 """Seconds at the end in which waiting calls are still asked."""
 _WITHOUT_FRAME = {protocol: Dialect(protocol, framed=False) for protocol in ("binary", "compact")}
@@ -129,12 +131,14 @@ class _Asking:
             lane.start()
         every = self._report.every
         shown = time.monotonic()
-        while True:
-            try:
-                each = self._given.get(timeout=max(0.0, shown + every - time.monotonic()) if every else None)
-            except queue.Empty:
+        proxy = multiprocessing.parent_process()
+        while proxy is not None and proxy.is_alive():  # one that was killed says nothing
+            if every and time.monotonic() >= shown + every:
                 shown = time.monotonic()
                 self._report.show(self._counts.counts())
+            try:
+                each = self._given.get(timeout=min(TICK, every or TICK))
+            except queue.Empty:
                 continue
             if each is None:
                 break

@@ -150,6 +150,18 @@ def test_a_secondary_that_hangs_holds_nobody_up(pair: tuple[Any, Any], tmp_path:
             assert shadow.end() == {"get_all_databases": {"dropped": 100}}
 
 
+def test_the_process_beside_ends_with_the_proxy(tmp_path: Path) -> None:
+    """Also where that is killed."""
+    with ExitStack() as stack:
+        old = server(stack, tmp_path / "old")
+        shadow = stack.enter_context(shadowing(old.uri, old.uri, tmp_path / "shadow"))
+        children = Path(f"/proc/{shadow.process.pid}/task/{shadow.process.pid}/children").read_text().split()
+        (beside,) = (Path("/proc", each) for each in children)
+        shadow.process.kill()
+        shadow.process.wait()
+        until(lambda: not beside.exists() or "State:\tZ" in (beside / "status").read_text(), missing="its end")
+
+
 def test_a_primary_that_is_gone_ends_the_connection(pair: tuple[Any, Any], tmp_path: Path) -> None:
     old, new = pair
     with shadowing(old.uri, new.uri, tmp_path / "shadow") as shadow, connect(shadow.uri) as client:
