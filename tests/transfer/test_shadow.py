@@ -236,7 +236,7 @@ def test_http_is_refused(tmp_path: Path) -> None:
     ("options", "message"),
     [
         (["--set", "authentication=users"], "authentication by users needs a metastore's own database"),
-        (["--set", "host=0.0.0.0"], "nothing says who is let in"),
+        (["--set", "host=0.0.0.0"], "no setting decides who may log in"),
         (["--primary", "ftp://x"], "'ftp://x' is not a metastore URI"),
         (["--log", "/nowhere/at/all"], "/nowhere/at/all"),
     ],
