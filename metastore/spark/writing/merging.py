@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ from metastore.spark.writing.statements import Statement
 
 SOURCE = "source"
 """The name by which expressions may call the new rows, beside their alias."""
+_SOURCE = re.compile(rf"\b{SOURCE}\b", re.IGNORECASE)
 ALL = "*"
 """The sign for all columns in a clause."""
 SOURCE_ROW, ACTION = "__metastore_source_row", "__metastore_action"
@@ -167,13 +169,19 @@ class MergeBuilder:
     def _planned(self, target: _Target, new: DataFrame) -> _Plan:
         """Return the plan of the merge.
 
-        The source is called by the alias that it has - a view has its name - or `source`, whichever the expressions use.
+        The source is called by the alias that it has - a view has its name - or `source`, whichever the expressions use. The likelier is
+        tried first: PySpark writes each failure to its log.
         """
-        own = _alias_of(self._source)
-        if own is not None:
+        own = _alias_of(self._source) or SOURCE
+        if own != SOURCE and any(_SOURCE.search(str(each)) for each in self._expressions()):
             with suppress(AnalysisException):
                 return self._planned_as(SOURCE, target, new)
-        return self._planned_as(own or SOURCE, target, new)
+        try:
+            return self._planned_as(own, target, new)
+        except AnalysisException:
+            with suppress(AnalysisException):  # Spark shortens the text of a long column, which may have hidden the word
+                return self._planned_as(SOURCE, target, new)
+            raise
 
     def _planned_as(self, source: str, target: _Target, new: DataFrame) -> _Plan:
         info = target.info

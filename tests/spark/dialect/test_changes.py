@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import logging
+
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -54,6 +57,25 @@ def test_merge_in_deltas_spelling(run: Sql, emp: str) -> None:
     assert rows(run) == [(1, "J", 1), (3, "Kate", 0), (9, "N", 2)]
     run("MERGE INTO emp USING src s ON emp.id = s.id WHEN NOT MATCHED BY SOURCE AND emp.id = 3 THEN UPDATE SET name = DEFAULT")
     assert rows(run) == [(1, "J", 1), (3, None, 0), (9, "N", 2)]
+
+
+def test_a_merge_leaves_no_errors_in_pysparks_log(run: Sql, emp: str) -> None:
+    """Each plan that Spark refuses is written there, to the standard error."""
+    run("CREATE TABLE src STORED AS ORC AS SELECT 1 id, 'J' name, 1 salary UNION ALL SELECT 9, 'N', 2")
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    logger = logging.getLogger("SQLQueryContextLogger")
+    logger.addHandler(handler)
+    try:
+        for alias in ("s", "source", "src"):
+            run(
+                f"MERGE INTO emp USING src AS {alias} ON emp.id = {alias}.id WHEN MATCHED THEN UPDATE SET salary = {alias}.salary + 1 "
+                "WHEN NOT MATCHED THEN INSERT *"
+            )
+    finally:
+        logger.removeHandler(handler)
+    assert written.getvalue() == ""
+    assert rows(run) == [(1, "Jerry", 2), (2, "Tom", 8000), (3, "Kate", 6000), (9, "N", 3)]
 
 
 def test_inserts_by_position_by_name_and_of_some_columns(run: Sql, emp: str) -> None:
