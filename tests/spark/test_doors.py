@@ -41,6 +41,31 @@ def test_relations_have_places_names_and_aliases(doors: Doors) -> None:
     assert named(doors, "SELECT * FROM x, LATERAL (SELECT * FROM y WHERE y.a = x.a)") == [("x", False), ("y", False)]
 
 
+def test_all_names_of_a_statement_by_one_call(doors: Doors) -> None:
+    def names(text: str) -> list[str] | None:
+        found = doors.named(doors.parse(text))
+        return None if found is None else sorted(".".join(each) for each in found)
+
+    assert names("SELECT 1") == names("VALUES (1), (2)") == []
+    assert names("SELECT a FROM x.t JOIN u USING (a) WHERE a IN (SELECT a FROM v WHERE EXISTS (SELECT 1 FROM w)) ORDER BY 1 LIMIT 3") == [
+        "u",
+        "v",
+        "w",
+        "x.t",
+    ]
+    assert names("WITH c AS (SELECT * FROM t) SELECT (SELECT max(a) FROM u) FROM c, LATERAL (SELECT * FROM v)") == ["c", "t", "u", "v"]
+    columns = ", ".join(f"c{number}" for number in range(60))
+    assert names(f"SELECT {columns}, (SELECT max(a) FROM u) FROM t UNION SELECT * FROM v VERSION AS OF 1") == ["t", "u", "v"]
+    assert names("SELECT count(*) FROM t GROUP BY a HAVING count(*) > (SELECT 1 FROM u)") == ["t", "u"]
+    assert names("INSERT INTO t SELECT * FROM u") == ["t", "u"]
+    assert names("FROM s INSERT INTO t SELECT a INSERT INTO u SELECT b") == ["s", "t", "u"]
+    for text in (
+        "EXPLAIN SELECT * FROM t", "CREATE TABLE n AS SELECT * FROM t", "SELECT * FROM parquet.`/a/b`", "SELECT * FROM `a, b`.`c[d]`",
+        "SELECT 'UnresolvedRelation [' FROM t", "DESCRIBE t",
+    ):  # fmt: skip
+        assert names(text) is None, text
+
+
 def test_parts_of_changes(doors: Doors) -> None:
     update = doors.parse("UPDATE d.t AS x SET x.a.b = DEFAULT, c = 1 WHERE i IN (SELECT i FROM s)")
     assert (kind(update), target(update)) == ("UpdateTable", (["d", "t"], "x"))

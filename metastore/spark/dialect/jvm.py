@@ -5,7 +5,8 @@ PySpark has no public name for any of it; the same classes exist from 3.5 to the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from py4j.java_gateway import JavaClass
@@ -18,6 +19,14 @@ Node = Any
 _SUBQUERIES = ("ListQuery", "ScalarSubquery", "Exists", "LateralSubquery", "FunctionTableSubqueryArgumentExpression")
 _TABLES = {"LogicalRelation": "catalogTable", "HiveTableRelation": "tableMeta"}
 """The attribute of a plan's leaf that names the table that Spark itself would read, by the leaf's class."""
+_TELLING = re.compile(
+    r"'?(?:Project|Filter|Sort|GlobalLimit|LocalLimit|Aggregate|Distinct|Union|Join|CTE|UnresolvedHaving|UnresolvedRelation|SubqueryAlias"
+    r"|LocalRelation|UnresolvedInlineTable|InsertIntoStatement|OverwriteByExpression)\b"
+)
+"""The first word of the text of a parsed plan that shows all relations, also those of subqueries."""
+_RELATION = re.compile(r"\bUnresolvedRelation \[(\w+(?:, \w+)*)\]")
+_READ = re.compile(r"\bHiveTableRelation \[`\w+`\.`(\w+)`\.`(\w+)`,|(?<!\w)Relation \w+\.(\w+)\.(\w+)\[")
+_ANY_READ = re.compile(r"\bHiveTableRelation\b|(?<!\w)Relation [^\[]")
 
 
 def kind(node: Node) -> str:
@@ -74,6 +83,8 @@ class Doors:
         self._session: Any = spark._jsparkSession  # noqa: SLF001  # see the module
         jvm: Any = spark._jvm  # noqa: SLF001  # see the module
         self._jvm = jvm
+        state = self._session.sessionState()
+        self._parser, self._catalog = state.sqlParser(), state.catalog()
         patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
         self._has_plan, self._is_parameter = patterns.PLAN_EXPRESSION(), patterns.PARAMETER()
 
@@ -83,19 +94,28 @@ class Doors:
 
     def substituted(self, text: str) -> str:
         """Return a text with its variables, `${name}`, replaced as Spark does before it parses."""
+        if "${" not in text:
+            return text
         return str(self._jvm.org.apache.spark.sql.internal.VariableSubstitution().substitute(text))
 
     def parse(self, text: str) -> Node:
         """Return the plan of a statement, without any look-up yet. ParseException."""
-        return self._session.sessionState().sqlParser().parsePlan(text)
+        return self._parser.parsePlan(text)
+
+    def named(self, plan: Node) -> set[tuple[str, ...]] | None:
+        """Return the names of the relations of a parsed plan, and more, by one call; None where that does not show them all."""
+        text = str(plan.toString())
+        if not _TELLING.match(text):
+            return None
+        found = _RELATION.findall(text)
+        return {tuple(name.split(", ")) for name in found} if len(found) == text.count("UnresolvedRelation [") else None
 
     def temporary_view(self, names: Sequence[str]) -> int | None:
         """Return a number that is unique to the temporary view of a name among all that had the name; None without a view."""
-        catalog = self._session.sessionState().catalog()
-        if not catalog.isTempView(self.sequence(names)):
+        if len(names) > 1 and not self._catalog.isTempView(self.sequence(names)):
             return None
-        found = catalog.getRawTempView(names[-1]) if len(names) == 1 else catalog.getRawGlobalTempView(names[-1])
-        return int(self._jvm.System.identityHashCode(found.get()))
+        found = self._catalog.getRawTempView(names[0]) if len(names) == 1 else self._catalog.getRawGlobalTempView(names[-1])
+        return int(self._jvm.System.identityHashCode(found.get())) if found.isDefined() else None
 
     def sequence(self, values: Sequence[Any]) -> Any:
         """Return a sequence of Scala."""
@@ -169,17 +189,28 @@ class Doors:
         return plan.withNewChildren(self.sequence([query]))
 
 
-def read_by_spark(frame: DataFrame) -> list[str]:
-    """Return the transactional tables, `database.table`, that Spark itself reads for a frame: without their transactions."""
-    out = []
-    for leaf in items(frame._jdf.queryExecution().analyzed().collectLeaves()):  # noqa: SLF001  # see the module
+def read_by_spark(frame: DataFrame, plain: Container[str] = ()) -> list[str]:
+    """Return the transactional tables, `database.table`, that Spark itself reads for a frame: without their transactions.
+
+    `plain` are tables, `database.table`, that are known not to be transactional.
+    """
+    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001  # see the module
+    text = str(plan.toString())
+    found = [f"{hive_database or database}.{hive or name}" for hive_database, hive, database, name in _READ.findall(text)]
+    if len(found) == len(_ANY_READ.findall(text)) and all(name in plain for name in found):
+        return []
+    return [name for each in [plan, *items(plan.subqueriesAll())] for name in _transactional_leaves(each)]
+
+
+def _transactional_leaves(plan: Node) -> Iterator[str]:
+    """Yield the transactional tables that the leaves of an analysed plan read."""
+    for leaf in items(plan.collectLeaves()):
         name = _TABLES.get(kind(leaf))
         table = None if name is None else getattr(leaf, name)()
         if name == "catalogTable":
             table = option(table)
         if table is not None and (option(table.properties().get("transactional")) or "").lower() == "true":
-            out.append(str(table.identifier().unquotedString()))
-    return out
+            yield str(table.identifier().unquotedString())
 
 
 def is_command(frame: DataFrame) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from metastore.acid.folders.table import NotTransactional
-from metastore.client import connect
 from metastore.rules.catalog.table_kinds import is_transactional
 from metastore.spark.dialect import altering, analyzing, describing, showing, views
 from metastore.spark.dialect.changing import change
@@ -28,6 +27,7 @@ from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.grammar.tokens import statements as divided
 from metastore.spark.migration import to_transactional
 from metastore.spark.session.catalog import AcidTableInfo
+from metastore.spark.session.connections import connected
 
 Args = Mapping[str, Any] | Sequence[Any] | None
 
@@ -47,18 +47,19 @@ def sql(spark: SparkSession, text: str, args: Args = None) -> DataFrame:
     found = divided(text)
     if len(found) != 1:
         return session.plain(text, args)
-    with connect(session.uri) as client:
-        frame = _run(session, Names(session, client), session.doors.substituted(found[0]), args)
+    with connected(session.uri) as client:
+        names = Names(session, client)
+        frame = _run(session, names, session.doors.substituted(found[0]), args)
     if frame is not None:
         return frame
     frame = session.plain(text, args)
-    check_not_blind(frame)
+    check_not_blind(frame, names.plain)
     return frame
 
 
-def check_not_blind(frame: DataFrame) -> None:
-    """Raise ReadBlindly for a frame in which Spark reads a transactional table itself."""
-    if names := read_by_spark(frame):
+def check_not_blind(frame: DataFrame, plain: Container[str] = ()) -> None:
+    """Raise ReadBlindly for a frame in which Spark reads a transactional table itself; `plain` as in `read_by_spark`."""
+    if names := read_by_spark(frame, plain):
         raise ReadBlindly(
             f"Spark would read {', '.join(names)} without its transactions: name the table in the statement, not by IDENTIFIER or "
             "a view that Spark resolves, or use AcidTable"
@@ -74,6 +75,9 @@ def _run(session: SqlSession, names: Names, text: str, args: Args) -> DataFrame 
             return frame
     text = with_columns(text, partial(_columns, names))
     plan = session.doors.parse(text)
+    named = session.doors.named(plan)
+    if named is not None and not any(names.may_be_ours(each) for each in named):
+        return None
     if args:
         names_before = text
         text = _with_values(session, text, plan, args)

@@ -24,6 +24,8 @@ PLAIN_SQL, PLAIN_TABLE = SparkSession.sql, SparkSession.table
 NO_COLUMNS = StructType([])
 KNOWN = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
 CATALOG = "spark_catalog"
+_KEPT = "_metastore_sql"
+"""The attribute of a session of PySpark that holds its SqlSession."""
 
 
 @dataclass(frozen=True)
@@ -43,21 +45,24 @@ class SqlSession:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self.doors = Doors(spark)
         self.uri = metastore_uri(spark)
+        self.doors = Doors(spark)
+        self.key = self.doors.key()
         self.work: SparkTransaction | None = None
         self.views: dict[tuple[str, ...], View] = {}
 
     @classmethod
     def of(cls, spark: SparkSession) -> SqlSession:
         """Return the state of a session. ValueError where it has no metastore."""
-        key = Doors(spark).key()
-        if key not in _SESSIONS or _SESSIONS[key].spark is not spark:
-            kept = _SESSIONS.get(key)
-            _SESSIONS[key] = made = cls(spark)
-            if kept is not None:
-                made.work, made.views = kept.work, kept.views
-        return _SESSIONS[key]
+        found: SqlSession | None = spark.__dict__.get(_KEPT)
+        if found is not None and _SESSIONS.get(found.key) is found:
+            return found
+        made = cls(spark)
+        kept = _SESSIONS.get(made.key)  # of another object of Python for the same session
+        if kept is not None:
+            made.work, made.views = kept.work, kept.views
+        spark.__dict__[_KEPT] = _SESSIONS[made.key] = made
+        return made
 
     @property
     def database(self) -> str:
@@ -145,6 +150,17 @@ class Names:
         if key not in self._found:
             self._found[key] = self._look_up(key)
         return self._found[key]
+
+    def may_be_ours(self, names: Sequence[str]) -> bool:
+        """Tell whether a name is that of a transactional table, or of a view, which may read one."""
+        found = self.find(names)
+        return isinstance(found, View) or (found is not None and is_transactional(found.table))
+
+    @property
+    def plain(self) -> set[str]:
+        """The tables, `database.table`, that were found not to be transactional."""
+        found = (each for each in self._found.values() if isinstance(each, AcidTableInfo))
+        return {each.full_name for each in found if not is_transactional(each.table)}
 
     def transactional(self, names: Sequence[str]) -> AcidTableInfo | None:
         """Return the transactional table of a name, None for anything else."""

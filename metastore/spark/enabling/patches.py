@@ -16,14 +16,13 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, DataFrameWriterV2, SparkSession
 from pyspark.sql.sql_formatter import SQLStringFormatter
 
-from metastore.client import connect
-from metastore.rules.catalog.table_kinds import is_transactional
 from metastore.spark.dialect.running import check_not_blind, sql
-from metastore.spark.dialect.session import PLAIN_SQL, PLAIN_TABLE, Names, SqlSession, View
+from metastore.spark.dialect.session import PLAIN_SQL, PLAIN_TABLE, Names, SqlSession
 from metastore.spark.dialect.sources import in_quotes
 from metastore.spark.enabling import writers
 from metastore.spark.enabling.writers import Said, column_name, flat
 from metastore.spark.session.catalog import metastore_uri, name_parts
+from metastore.spark.session.connections import connected
 
 _PLAIN: dict[tuple[type, str], Callable[..., Any]] = {}
 """PySpark's own methods where ours stand, by class and name."""
@@ -53,7 +52,7 @@ def disable() -> None:
 
 def _has_metastore(spark: SparkSession) -> bool:
     try:
-        metastore_uri(spark)
+        SqlSession.of(spark)
     except ValueError:
         return False
     return True
@@ -86,12 +85,13 @@ def _read(spark: SparkSession, name: str, plain: Callable[[], DataFrame]) -> Dat
         return plain()
     session = SqlSession.of(spark)
     parts = name_parts(name)
-    with connect(session.uri) as client:
-        found = Names(session, client).find(parts)
-    if isinstance(found, View) or (found is not None and is_transactional(found.table)):
+    with connected(session.uri) as client:
+        names = Names(session, client)
+        is_ours = names.may_be_ours(parts)
+    if is_ours:
         return sql(spark, f"SELECT * FROM {'.'.join(in_quotes(part) for part in parts)}")  # noqa: S608  # a name in quotes
     frame = plain()
-    check_not_blind(frame)
+    check_not_blind(frame, names.plain)
     return frame
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from metastore.client import connect
 from metastore.spark.definition.tables import WrongDefinition
 from metastore.spark.dialect.session import Names, SqlSession
 from metastore.spark.dialect.sources import in_quotes
 from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.session.catalog import AcidTableInfo, WrongColumns, name_parts
+from metastore.spark.session.connections import connected
 from metastore.spark.table import AcidTable
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 
@@ -53,7 +53,7 @@ def column_name(column: Column | str) -> str:
 def _target(frame: DataFrame, name: str) -> Iterator[tuple[SqlSession, AcidTableInfo | None]]:
     """Yield the session, and the transactional table of a name, None where it is none."""
     session = SqlSession.of(frame.sparkSession)
-    with connect(session.uri) as client:
+    with connected(session.uri) as client:
         yield session, Names(session, client).transactional(name_parts(name))
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from py4j.clientserver import JavaClient
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
 from metastore import idl
-from metastore.client import Client
+from metastore.client import Client, connect
 from metastore.spark import disable, enable
 from metastore.spark.definition.tables import WrongDefinition
 from metastore.spark.dialect.running import ReadBlindly, check_not_blind
+from metastore.spark.session import connections as connections_module
 from metastore.spark.session.catalog import WrongColumns
 from tests.spark.dialect.conftest import Sql
 from tests.support.acid_tables import stored_table
@@ -99,6 +101,62 @@ def test_disable_gives_sparks_methods_back(spark: SparkSession, emp: str) -> Non
         spark.sql("SELECT * FROM emp")
 
 
+PLAIN = [
+    "SELECT 1",
+    "SELECT * FROM given",
+    "SELECT g.a FROM given g JOIN heard t ON g.a = t.a WHERE g.a > (SELECT min(a) - 1 FROM given)",
+    "WITH w AS (SELECT * FROM given) SELECT count(*) FROM w",
+    "INSERT INTO given SELECT * FROM heard",
+    "SELECT * FROM shown",
+]
+
+
+def test_a_plain_statement_costs_few_calls(enabled: SparkSession, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Calls into the JVM are what `enable` takes its time for; the metastore is asked on one connection."""
+    for name in ("given", "heard"):
+        enabled.sql(f"CREATE TABLE {name} STORED AS PARQUET AS SELECT 1 AS a")
+    enabled.table("given").createOrReplaceTempView("shown")
+    request.addfinalizer(lambda: enabled.catalog.dropTempView("shown"))
+    commands: list[str] = []
+    plain_send = JavaClient.send_command
+
+    def send(self: JavaClient, command: str, *args: object, **kwargs: object) -> object:
+        commands.append(command)
+        return plain_send(self, command, *args, **kwargs)
+
+    connections: list[str] = []
+
+    def counted(uri: str) -> Client:
+        connections.append(uri)
+        return connect(uri)
+
+    monkeypatch.setattr(JavaClient, "send_command", send)
+    monkeypatch.setattr(connections_module, "connect", counted)
+
+    def calls(text: str, *, ours: bool) -> int:
+        (enable if ours else disable)()
+        commands.clear()
+        enabled.sql(text)
+        return len([each for each in commands if each.startswith("c")])
+
+    for text in PLAIN:
+        added = [calls(text, ours=True) - calls(text, ours=False) for _ in range(2)][-1]
+        assert added < 25, text
+    assert len(connections) <= 1
+
+
+def test_a_table_that_becomes_transactional_is_read_as_one_at_once(enabled: SparkSession) -> None:
+    """No statement remembers of the one before that a table was plain."""
+    enabled.sql("CREATE TABLE given STORED AS ORC AS SELECT 1 AS a")
+    assert rows(enabled.sql("SELECT * FROM given")) == [(1,)]
+    enabled.sql("ALTER TABLE given SET TBLPROPERTIES ('transactional' = 'true')")
+    enabled.sql("UPDATE given SET a = 2")
+    assert rows(enabled.sql("SELECT * FROM given")) == rows(enabled.table("given")) == [(2,)]
+    enabled.sql("DROP TABLE given")
+    enabled.sql("CREATE TABLE given STORED AS PARQUET AS SELECT 3 AS a")
+    assert rows(enabled.sql("SELECT * FROM given")) == rows(enabled.table("given")) == [(3,)]
+
+
 def test_what_spark_would_read_itself_is_refused(spark: SparkSession, run: Sql, database: str, client: Client) -> None:
     """On a metastore that gives such tables to Spark's own client, which this server does for those that Hive 2.3 could have made."""
     run("CREATE TABLE given (a int) STORED AS ORC")
@@ -110,8 +168,9 @@ def test_what_spark_would_read_itself_is_refused(spark: SparkSession, run: Sql, 
     table.sd.location = None  # type: ignore[assignment]  # its own place
     table.tableName, table.id = "old", None
     client.create_table_req(idl.CreateTableRequest(table=table, processorCapabilities=["HIVEFULLACIDWRITE"], processorIdentifier="tests"))
-    with pytest.raises(ReadBlindly, match="old"):
-        check_not_blind(spark.table("old"))
+    for text in ("SELECT * FROM old", "SELECT (SELECT max(a) FROM old) AS a", "SELECT 1 AS a FROM given WHERE EXISTS (SELECT 1 FROM old)"):
+        with pytest.raises(ReadBlindly, match="old"):
+            check_not_blind(spark.sql(text), {f"{database}.given"})
     try:
         found = run("SELECT * FROM IDENTIFIER('old')")
     except ReadBlindly:
