@@ -171,6 +171,12 @@ def warnings(config: Config) -> list[str]:
             f"authorization is {config.authorization}, and clients without a login are accepted: the user that such a client names in "
             "set_ugi is not checked; remove anonymous from the setting authentication unless only trusted programs can connect"
         )
+    if missing := _missing_to_compact(config):
+        found.append(
+            f"hive.compactor.worker.threads ({config.source('compactor_worker_threads')}) asks this server to compact too, which needs "
+            f"{missing}: no process of it compacts. Install '.[streaming]' in the checkout of metastore, or, where HiveServer2 or "
+            "`metastore compactor` does it, set compactor_worker_threads=0"
+        )
     return found
 
 
@@ -190,7 +196,7 @@ def compactors(config: Config) -> Beside | None:
     """Return the processes that compact beside the server, None where none are wanted."""
     from metastore.wire.connection.server import Beside
 
-    if not config.compactor_worker_threads:
+    if not config.compactor_worker_threads or _missing_to_compact(config):
         return None
     server = secrets.token_hex(3)  # distinguishes its processes from those of other servers that share a host's name
 
@@ -223,11 +229,17 @@ def compactors(config: Config) -> Beside | None:
 
 
 def check_compactors(config: Config) -> None:
-    """Raise MetaError where processes are to compact, but their libraries are not installed."""
+    """Raise MetaError where a setting of ours asks for processes that compact, but their libraries are not installed."""
+    if (missing := _missing_to_compact(config)) and not config.has_hives_name("compactor_worker_threads"):
+        raise MetaError(
+            f"compactor_worker_threads needs {missing}: pip install '.[streaming]' in the checkout of metastore, or set it to 0"
+        )
+
+
+def _missing_to_compact(config: Config) -> str:
+    """Return the missing libraries of the processes that are to compact; an empty text without any."""
     missing = [name for name in ("pyarrow", "pyorc", "numpy") if find_spec(name) is None]
-    if config.compactor_worker_threads and missing:
-        names = " and ".join(missing)
-        raise MetaError(f"compactor_worker_threads needs {names}: pip install '.[streaming]' in the checkout of metastore, or set it to 0")
+    return " and ".join(missing) if config.compactor_worker_threads else ""
 
 
 def wire_settings(config: Config) -> WireSettings:

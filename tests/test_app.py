@@ -4,13 +4,14 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from metastore.app import prepare
+from metastore.app import check, compactors, prepare, warnings
 from metastore.client import connect
-from metastore.config import Config
+from metastore.config import Config, load
 from metastore.errors import MetaError
 from tests.support.servers import COMMAND, ROOT, environment, free_port, serving
 
@@ -149,3 +150,26 @@ def test_a_hive_site_that_asks_for_more_safety_ends_the_start_before_anything_is
     (counted,) = [line for line in ended.stderr.splitlines() if "have no effect" in line]
     assert '"number":2' in counted
     assert not (tmp_path / "home").exists()
+
+
+def test_what_compactions_need_is_asked_for_by_our_setting_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Hive's file may ask for workers that HiveServer2 runs: a server without pyorc says so, and starts."""
+    monkeypatch.setitem(sys.modules, "pyorc", None)
+    site = tmp_path / "hive-site.xml"
+    site.write_text(
+        "<configuration><property><name>hive.compactor.worker.threads</name><value>2</value></property></configuration>", "utf-8"
+    )
+    given = load(hive_site=site, environment={})
+    check(given)
+    assert compactors(given) is None
+    (warning,) = warnings(given)
+    assert f"hive.compactor.worker.threads ({site})" in warning
+    assert "needs pyorc" in warning
+    assert "compactor_worker_threads=0" in warning
+    for name in ("compactor_worker_threads", "compactor-worker-threads"):
+        with pytest.raises(MetaError, match="needs pyorc"):
+            check(load(hive_site=site, assignments=[f"{name}=1"], environment={}))
+    assert warnings(load(hive_site=site, assignments=["compactor_worker_threads=0"], environment={})) == []
+    monkeypatch.undo()
+    assert warnings(given) == []
+    assert compactors(given) is not None

@@ -576,7 +576,8 @@ class Config:
     compactor_worker_threads: int = _setting(
         0,
         "Processes of this machine that compact full-ACID and insert-only ORC tables, beside the server and without Spark; see "
-        "[Compaction](compaction.md). Each takes one compaction at a time. They need `pip install '.[streaming]'`.",
+        "[Compaction](compaction.md). Each takes one compaction at a time. They need `pip install '.[streaming]'`: without it the server "
+        "does not start, or warns and compacts nothing where Hive's name was given, as in a file that HiveServer2 reads too.",
         ("hive.compactor.worker.threads", "metastore.compactor.worker.threads"),
         minimum=0,
     )
@@ -916,6 +917,11 @@ class Config:
     def source(self, name: str) -> str:
         """Say where the value of a setting came from."""
         return self.sources.get(name, "default")
+
+    def has_hives_name(self, name: str) -> bool:
+        """Tell whether the value of a setting was given under a name of Hive's, such as in a file that Hive reads too."""
+        source = self.sources.get(name)
+        return source is not None and any(self.hive.get(each) == source for each in by_name()[name].hive)
 
     def is_secret(self, name: str) -> bool:
         """Return whether a property has a secret: by its setting, or by its name where it is not a setting."""
