@@ -1,12 +1,15 @@
 """Say which locks wait for which. Never stores a lock.
 
 Source: Hive 4's CheckLockFunction and LockInfo. Locks wait in the order of their ids: only an earlier one, granted or still waiting,
-holds a later one back. Clients before Hive 4 have no EXCL_WRITE; to them a SHARED_WRITE waits for another.
+holds a later one back. Clients before Hive 4 have no EXCL_WRITE; to them a SHARED_WRITE waits for another. Otherwise than in Hive, a
+transaction does not wait behind a lock that waits for this very transaction: neither would end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from metastore.idl import LockType
@@ -46,6 +49,8 @@ class Earlier(NamedTuple):
     number: int
     transaction: int
     component: Component
+    is_waiting: bool = False
+    writers_wait: bool = False
 
 
 class Blocked(NamedTuple):
@@ -79,11 +84,34 @@ def waited_for(wanted: Iterable[Component], *, writers_wait: bool = False) -> fr
 
 
 def blocker(wanted: Sequence[Component], transaction: int, earlier: Iterable[Earlier], *, writers_wait: bool = False) -> Blocked | None:
-    """Return the component that holds a lock back, None when nothing does. Locks of one transaction never block each other."""
-    for held in earlier:
-        if transaction and held.transaction == transaction:
+    """Return the component that holds a lock back, None when nothing does; `earlier` ascends by lock.
+
+    Locks of one transaction never block each other, and a lock that waits for a granted one of them does not block the next.
+    """
+    known = list(earlier)
+    behind = _behind(transaction, known) if transaction else frozenset()
+    for held in known:
+        if (transaction and held.transaction == transaction) or held.lock in behind:
             continue
         for component in wanted:
             if waits(component, held.component, writers_wait=writers_wait):
                 return Blocked(component, held)
     return None
+
+
+def _behind(transaction: int, known: Sequence[Earlier]) -> frozenset[int]:
+    """Return the locks that can not be granted before a transaction ends: they wait for what it holds, or for such a lock."""
+    found: set[int] = set()
+    before: list[Earlier] = []
+    for lock, parts in groupby(known, key=attrgetter("lock")):
+        components = list(parts)
+        if components[0].transaction == transaction:
+            before += [each for each in components if not each.is_waiting]
+        elif any(
+            each.is_waiting and waits(each.component, held.component, writers_wait=each.writers_wait)
+            for each in components
+            for held in before
+        ):
+            found.add(lock)
+            before += components
+    return frozenset(found)

@@ -115,6 +115,9 @@ def _add(call: Call, session: Session, request: LockRequest, wanted: _Wanted) ->
     if held is not None and not held():
         raise ended_error(transaction, transactions.find(session, transaction), session)
     found = blocker(wanted.components, transaction, map(_earlier, met), writers_wait=wanted.writers_wait)
+    if _may_wait_for_itself(transaction, found):
+        met = _living(locks.overlapping(session, wanted.components, [*WAITS_FOR]))
+        found = blocker(wanted.components, transaction, map(_earlier, met), writers_wait=wanted.writers_wait)
     if found is not None:
         late = house_keeping.late_holders(call.config, met, now)
         if any(each.lock == found.by.lock for each in late):
@@ -154,7 +157,15 @@ def _with_earlier(session: Session, key: int) -> tuple[list[Held], list[Held]]:
         return own, []
     wanted = [_of(each) for each in own]
     types = waited_for(wanted, writers_wait=bool(own[0].writers_wait))
-    return own, _living(locks.before(session, key, wanted, types))
+    earlier = _living(locks.before(session, key, wanted, types))
+    if _may_wait_for_itself(own[0].transaction, _held_back(own, earlier)):
+        earlier = _living(locks.before(session, key, wanted, [*WAITS_FOR]))
+    return own, earlier
+
+
+def _may_wait_for_itself(transaction: int, found: Blocked | None) -> bool:
+    """Tell whether what holds a lock back may wait for the lock's own transaction, whose locks of all types then count."""
+    return bool(transaction) and found is not None and found.by.is_waiting
 
 
 def _held_back(own: Sequence[Held], earlier: Sequence[Held]) -> Blocked | None:
@@ -187,7 +198,7 @@ def _living(found: Iterable[Held]) -> list[Held]:
 
 
 def _earlier(held: Held) -> Earlier:
-    return Earlier(held.id, held.number, held.transaction, _of(held))
+    return Earlier(held.id, held.number, held.transaction, _of(held), held.state != ACQUIRED, bool(held.writers_wait))
 
 
 def _of(held: Held) -> Component:

@@ -79,6 +79,28 @@ def test_the_first_blocker_is_named_and_the_own_transaction_is_none() -> None:
     assert blocker([on(READ, "x")], 0, earlier) is None
 
 
+def test_a_transaction_does_not_wait_behind_those_who_wait_for_it() -> None:
+    held = Earlier(1, 1, 7, on(EXCLUSIVE_WRITE, "t"))
+    direct = Earlier(2, 1, 8, on(EXCLUSIVE, "t"), is_waiting=True)
+    behind_that = Earlier(3, 1, 9, on(READ, "t"), is_waiting=True)
+    assert blocker([on(READ, "t")], 7, [held, direct]) is None
+    assert blocker([on(EXCLUSIVE, "t")], 7, [held, direct, behind_that]) is None
+    assert blocker([on(READ, "t")], 10, [held, direct]) == Blocked(on(READ, "t"), direct)  # another transaction takes its turn
+    granted = Earlier(4, 1, 11, on(READ, "t"))
+    assert blocker([on(EXCLUSIVE, "t")], 7, [held, direct, granted]) == Blocked(on(EXCLUSIVE, "t"), granted)
+    elsewhere = Earlier(2, 1, 8, on(EXCLUSIVE, "u"), is_waiting=True)  # for a third
+    assert blocker([on(READ, "u")], 7, [held, elsewhere]) == Blocked(on(READ, "u"), elsewhere)
+    both = [Earlier(2, number, 8, on(EXCLUSIVE, table), is_waiting=True) for number, table in enumerate(("s", "t"), 1)]
+    assert blocker([on(READ, "s")], 7, [held, *both]) is None  # a request waits as a whole
+
+
+def test_what_an_own_waiting_lock_holds_back_is_waited_for() -> None:
+    """A lock that waits may be given up, and who waits for it is granted before its transaction ends."""
+    own = Earlier(1, 1, 7, on(EXCLUSIVE_WRITE, "t"), is_waiting=True)
+    other = Earlier(2, 1, 8, on(EXCLUSIVE, "t"), is_waiting=True)
+    assert blocker([on(READ, "t")], 7, [own, other]) == Blocked(on(READ, "t"), other)
+
+
 def test_before_hive_4_a_shared_write_waits_for_another() -> None:
     for wanted in TYPES:
         for held in TYPES:

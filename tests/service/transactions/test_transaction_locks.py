@@ -245,3 +245,30 @@ def test_an_incomplete_component_leaves_nothing(call: Call) -> None:
     with pytest.raises(MetaError, match="needs dbname"):
         ask(call, component(READ), component(READ, database=None), transaction=key)  # type: ignore[arg-type]
     assert rows(call, schema.locks, "id") == []
+
+
+@pytest.mark.parametrize("wanted", [READ, WRITE, EXCL_WRITE, EXCLUSIVE])
+def test_a_transaction_goes_on_while_others_wait_for_it(call: Call, wanted: int) -> None:
+    """Whatever it locks next: those who wait would else wait for it, and it for them, until one gives up."""
+    first, second, third = begin(call, 3)
+    ask(call, component(EXCL_WRITE, operation=UPDATE), transaction=first)
+    waiting, state = ask(call, component(EXCLUSIVE, operation=UPDATE), transaction=second)
+    behind, state_behind = ask(call, component(READ), transaction=third)
+    assert (state, state_behind) == (WAITING, WAITING)
+    key, state = ask(call, component(wanted, operation=DELETE if wanted != READ else INSERT), transaction=first)
+    assert (state, check(call, key)) == (GRANTED, GRANTED)
+    assert [check(call, each) for each in (waiting, behind)] == [WAITING, WAITING]
+    commit(call, first)
+    assert [check(call, each) for each in (waiting, behind)] == [GRANTED, WAITING]
+
+
+def test_a_transaction_that_waits_for_a_third_goes_on_before_those_who_wait_for_it(call: Call) -> None:
+    first, second, reader = begin(call, 3)
+    ask(call, component(EXCL_WRITE, operation=UPDATE), transaction=first)
+    held, _ = ask(call, component(READ), transaction=reader)
+    waiting, _ = ask(call, component(EXCL_WRITE, operation=UPDATE), transaction=second)
+    key, state = ask(call, component(EXCLUSIVE, operation=UPDATE), transaction=first)
+    assert state == WAITING
+    assert locks.show_locks(call, transaction=first)[-1].blockedByExtId == held
+    commit(call, reader)
+    assert (check(call, waiting), check(call, key)) == (WAITING, GRANTED)

@@ -76,8 +76,8 @@ class Model:
 
     def blocked(self, key: int, transaction: int, wanted: list[Component]) -> bool:
         earlier = [
-            Earlier(other, number, owner, each)
-            for other, (owner, components, _) in sorted(self.locks.items())
+            Earlier(other, number, owner, each, not granted)
+            for other, (owner, components, granted) in sorted(self.locks.items())
             if other < key
             for number, each in enumerate(components, 1)
         ]

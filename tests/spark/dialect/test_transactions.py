@@ -17,6 +17,7 @@ from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.reading import reading
 from metastore.spark.session.assignment import DoesNotFit
 from tests.spark.dialect.conftest import Sql
+from tests.support.waiting import until
 
 
 def test_a_transaction_is_seen_as_a_whole_or_not_at_all(run: Sql, emp: str, spark: SparkSession, database: str) -> None:
@@ -83,6 +84,31 @@ def test_all_tables_of_a_statement_are_read_at_one_moment(run: Sql, emp: str, sp
     found = run("SELECT id FROM other UNION ALL SELECT id FROM emp")
     assert sorted(found) == [(1,), (2,), (3,)]
     assert sorted(run("SELECT id FROM emp")) == [(2,), (3,)]
+
+
+@pytest.mark.parametrize("behind", ["UPDATE emp SET salary = salary + 1 WHERE id = 1", "INSERT OVERWRITE TABLE emp SELECT * FROM emp"])
+def test_a_transaction_goes_on_while_another_session_waits_for_it(
+    run: Sql, emp: str, spark: SparkSession, database: str, client: Client, behind: str
+) -> None:
+    other = spark.newSession()
+    other.sql(f"USE {database}")
+    run("START TRANSACTION")
+    run("UPDATE emp SET salary = 1 WHERE id = 1")
+
+    def waits() -> bool:
+        found = client.show_locks(idl.ShowLocksRequest(dbname=database, tablename="emp")).locks
+        return any(each.state == idl.LockState.WAITING for each in found)
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(lambda: sql(other, behind).collect())
+        until(waits, missing="the other session waits")
+        run("INSERT INTO emp VALUES (4, 'Ann', 1)")
+        run("DELETE FROM emp WHERE id = 2")
+        run("MERGE INTO emp USING (SELECT 3 AS id) s ON emp.id = s.id WHEN MATCHED THEN DELETE")
+        assert not waiting.done()
+        run("COMMIT")
+        waiting.result(60)
+    assert sorted(run("SELECT id, salary FROM emp")) == [(1, 2 if behind.startswith("UPDATE") else 1), (4, 1)]
 
 
 def test_sessions_that_update_the_same_rows_wait_for_each_other(run: Sql, emp: str, spark: SparkSession, database: str) -> None:
