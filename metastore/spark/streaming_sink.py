@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from metastore.spark.session.catalog import AcidTableInfo, metastore_uri, table_name
 from metastore.spark.session.hadoop import HadoopFiles
 from metastore.spark.table import AcidTable
+from metastore.spark.transaction.readers import give_way
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 from metastore.spark.writing.batch_numbers import PARAMETER, add_parameter, is_new, note, parameter_of
 
@@ -44,8 +45,11 @@ def write_stream(
         nonlocal parameter
         if not parameter:
             name_of_query = parameter_of(HadoopFiles(batch.sparkSession).read, checkpoint)
-            with SparkTransaction(batch.sparkSession, found).txn as txn:
-                add_parameter(txn, *table_name(batch.sparkSession, table), name_of_query)
+            database, short = table_name(batch.sparkSession, table)
+            work = SparkTransaction(batch.sparkSession, found)
+            with work.txn as txn:
+                give_way(batch.sparkSession, work.load(database, short))
+                add_parameter(txn, database, short, name_of_query)
             parameter = name_of_query
         insert_once(batch, number, table, found, parameter)
 

@@ -51,6 +51,16 @@ def batches(client: Client, table: AcidTable) -> dict[str, int]:
     return committed(AcidTableInfo.load(client, *table.name.split(".")))
 
 
+def test_a_query_does_not_wait_for_its_programs_own_readers(spark: SparkSession, make_table: TableMaker, tmp_path: Path) -> None:
+    """The first batch changes the table's definition, which no reader may see."""
+    table = make_table(COLUMNS)
+    frame = table.toDF(lease=3600)
+    feed(tmp_path / "source", 0)
+    run(spark, table, tmp_path / "source", tmp_path / "checkpoint")
+    assert frame.columns == ["id", "name"]  # which keeps it until here
+    assert ids(table) == list(range(10))
+
+
 def test_a_batch_that_spark_repeats_is_passed_over(spark: SparkSession, client: Client, make_table: TableMaker, tmp_path: Path) -> None:
     table = make_table(COLUMNS, parameters={"kept": "as it is"})
     source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
