@@ -56,3 +56,46 @@ def test_spark_sql_reads_filters_and_appends(spark: SparkSession, make_table: Ta
     assert [line.split("\t") for line in done.stdout.splitlines() if "\t" in line] == [["1", "a"], ["500", "cli"]], done.stderr[-3000:]
     with table:
         assert sorted(row.id for row in table.toDF().collect()) == [1, 500]
+
+
+CONNECTED = """
+from pyspark.sql import SparkSession
+from metastore.spark import AcidTable, enable, sql
+
+spark = SparkSession.builder.config("spark.api.mode", "connect").master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+rows = spark.read.format("hive_acid").option("table", "{table}").load()
+print("READ", sorted(row.id for row in rows.where("id > 1").collect()))
+spark.createDataFrame([(500, "c")], "id int, v string").write.format("hive_acid").option("table", "{table}").mode("append").save()
+spark.sql("CREATE TEMPORARY VIEW e USING hive_acid OPTIONS (table '{table}')")
+spark.sql("INSERT INTO e VALUES (501, 'd')")
+print("SQL", sorted(row.id for row in spark.sql("SELECT id FROM e WHERE id > 2").collect()))
+for door in (enable, lambda spark: sql(spark, "SELECT 1"), lambda spark: AcidTable.forName(spark, "{table}")):
+    try:
+        door(spark)
+    except ValueError as error:
+        print("REFUSED", "hive_acid" in str(error))
+spark.stop()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_spark_connect_reads_filters_and_appends(spark: SparkSession, make_table: TableMaker, server: Server, tmp_path: Path) -> None:
+    """What needs a JVM in the program says so, with the way to go."""
+    pytest.importorskip("grpc_status", reason="pip install 'pyspark[connect]'")
+    table = make_table("id int, v string")
+    table.insert(spark.sql("select 1 id, 'a' v union all select 2, 'b' union all select 3, 'gone'"))
+    table.delete("id = 3")
+    program = tmp_path / "program.py"
+    program.write_text(CONNECTED.format(table=table.name))
+    done = subprocess.run(
+        [sys.executable, program],
+        env={**os.environ, "METASTORE_URI": server.uri, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.stdout.splitlines() == ["READ [2]", "SQL [500, 501]", *["REFUSED True"] * 3], done.stderr[-3000:]
+    with table:
+        assert sorted(row.id for row in table.toDF().collect()) == [1, 2, 500, 501]

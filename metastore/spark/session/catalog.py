@@ -63,7 +63,12 @@ def as_hive_writes(partition_filter: str) -> str:
 
 
 def metastore_uri(spark: SparkSession) -> str:
-    """Return the address of the metastore that a Spark session uses. ValueError when none is set."""
+    """Return the address of the metastore that a Spark session uses. ValueError when none is set, and for a session of Spark Connect."""
+    if ".connect." in type(spark).__module__:
+        raise ValueError(
+            "a session of Spark Connect has no JVM, in which transactional tables are read and written: use format('hive_acid') there, "
+            "or a session of Spark itself"
+        )
     for name in URI_SETTINGS:
         if uri := spark.conf.get(name, None):
             return uri
