@@ -143,6 +143,20 @@ def read_base(table: Table, partition: str = "") -> list[Row]:
     return [row.get("row", row) for part in found for row in part]
 
 
+@pytest.mark.parametrize("kind", [CompactionType.MINOR, CompactionType.MAJOR])
+def test_what_an_overwrite_has_replaced_is_cleaned(cluster: Cluster, kind: int) -> None:
+    """There is nothing to write, but the cleaner has to be called: nobody asks again."""
+    table = cluster.make("t")
+    cluster.write("t", numbers(0, 10), numbers(10, 20))
+    assert transaction_of(cluster, table) == 3
+    (Path(table.sd.location.removeprefix("file:")) / "base_0000003").mkdir()
+    key = cluster.ask("t", kind)
+    cluster.wait(key, lambda entry: entry.state == "succeeded")
+    assert directories(table) == ["base_0000003"]
+    key = cluster.ask("t", kind)
+    assert not cluster.wait(key, lambda entry: entry.state == "succeeded").commitTime  # there was nothing to do
+
+
 def test_insert_only_tables_in_orc(cluster: Cluster) -> None:
     table = cluster.make("t", "id int, v char(3)", insert_only=True)
     place = Path(table.sd.location.removeprefix("file:"))

@@ -99,10 +99,17 @@ def prepare(txn: Transaction, entry: CompactionInfoStruct) -> CompactionJob:
 
 
 def run(rewriter: Rewriter, job: CompactionJob) -> list[str]:
-    """Write the new directories and return their names, or leave none. NothingToCompact; FileError and the errors of the rewriter."""
+    """Write the new directories and return their names, or leave none; none are needed where an overwrite has replaced what lies there.
+
+    NothingToCompact where the cleaner has nothing to do either; FileError and the errors of the rewriter.
+    """
     state, _ = state_of(rewriter.files, job.folder, job.snapshot)
     (selected,) = select(rewriter.files, [job.folder], job.snapshot, insert_only=job.table.is_insert_only)
-    _check(rewriter, job, state, selected)
+    if not _is_due(rewriter, job, state, selected):
+        if state.obsolete:
+            return []
+        mark = job.snapshot.write_ids.high_watermark
+        raise NothingToCompact(f"{job.table.full_name} {job.folder.name}: nothing to compact up to write id {mark}")
     try:
         made = [_major(rewriter, job, selected)] if job.is_major else _minor(rewriter, job, state, selected)
     except BaseException:
@@ -130,17 +137,13 @@ def _remove_staged(files: Files, job: CompactionJob) -> None:
         files.delete(f"{job.table.location}/{name}")
 
 
-def _check(rewriter: Rewriter, job: CompactionJob, state: FolderState, selected: Selected) -> None:
-    """Raise NothingToCompact where one directory holds all that there is, and rows in the files of their buckets."""
-    if job.is_major:
-        enough = bool(state.deltas or state.originals)
-        if not enough and not job.table.is_insert_only:
-            enough = bool(misplaced(rewriter.files, selected, rewriter.named))
-    else:
-        enough = len({(delta.low, delta.high, delta.statement) for delta in state.deltas}) > 1
-    if not enough:
-        mark = job.snapshot.write_ids.high_watermark
-        raise NothingToCompact(f"{job.table.full_name} {job.folder.name}: nothing to compact up to write id {mark}")
+def _is_due(rewriter: Rewriter, job: CompactionJob, state: FolderState, selected: Selected) -> bool:
+    """Tell whether there is more than one directory that holds all, or rows that lie in the files of other buckets."""
+    if not job.is_major:
+        return len({(delta.low, delta.high, delta.statement) for delta in state.deltas}) > 1
+    if state.deltas or state.originals:
+        return True
+    return not job.table.is_insert_only and bool(misplaced(rewriter.files, selected, rewriter.named))
 
 
 def _major(rewriter: Rewriter, job: CompactionJob, selected: Selected) -> str:

@@ -145,7 +145,7 @@ class CompactionWorker:
         rewriter.txn.check()
         client.mark_compacted(entry)
         rewriter.txn.commit()
-        return CompactionOutcome(entry, "compacted", ", ".join(made))
+        return CompactionOutcome(entry, "compacted", ", ".join(made) or "an overwrite has replaced all that the cleaner takes away")
 
     def _end(self, entry: CompactionInfoStruct, tell: Callable[[Any], None], state: str, reason: str) -> CompactionOutcome:
         entry.errorMessage = reason
