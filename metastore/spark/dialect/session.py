@@ -45,7 +45,7 @@ class SqlSession:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self.uri = metastore_uri(spark)
+        metastore_uri(spark)
         self.doors = Doors(spark)
         self.key = self.doors.key()
         self.work: SparkTransaction | None = None
@@ -63,6 +63,11 @@ class SqlSession:
             made.work, made.views = kept.work, kept.views
         spark.__dict__[_KEPT] = _SESSIONS[made.key] = made
         return made
+
+    @property
+    def uri(self) -> str:
+        """The address of the metastore, which a session's configuration may change. ValueError."""
+        return metastore_uri(self.spark)
 
     @property
     def database(self) -> str:
