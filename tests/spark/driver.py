@@ -2,8 +2,8 @@
 
     python -m tests.spark.driver URI TABLE [MASTER]
 
-Each line is a JSON list: insert, update or merge, then rows (id, v, k), or for an update the v whose rows get v + 1. Each is answered by
-`done`.
+Each line is a JSON list: insert, update or merge, then rows (id, v, k), or for an update the v whose rows get v + 1; or sql, then
+statements. Each is answered by `done`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from metastore.spark import AcidTable
+from metastore.spark import AcidTable, sql
 
 SCHEMA = "id int, v int, k string"
 
@@ -24,6 +24,10 @@ def do(spark: SparkSession, table: AcidTable, action: str, what: object) -> None
         table.update(f"v = {what}", {"v": "v + 1"})
         return
     assert isinstance(what, list)
+    if action == "sql":
+        for statement in what:
+            sql(spark, statement).collect()
+        return
     rows = spark.createDataFrame([tuple(row) for row in what], SCHEMA)
     if action == "insert":
         table.insert(rows)
@@ -38,9 +42,8 @@ def _answer(text: str) -> None:
 
 def main(uri: str, name: str, master: str = "local[1]") -> None:
     """Serve one table."""
-    spark = (
-        SparkSession.builder.master(master).config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "1").getOrCreate()
-    )
+    builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "1")
+    spark = builder.config("spark.hadoop.hive.metastore.uris", uri).getOrCreate()
     table = AcidTable.forName(spark, name, uri)
     _answer("ready")
     for line in sys.stdin:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from tests.support.acid_tables import definition, stored_table
 from tests.support.servers import ROOT, Server, free_port, serving
 
 PATIENCE = 120
+NICE = 10
+"""How nice the processes are in which a server compacts."""
 SETTINGS = (
     "txn_timeout=4s",
     "txn_reaper_interval=1s",
@@ -39,8 +42,9 @@ Model = dict[int, Row]
 class Cluster:
     """A server that can be killed and started again, and one table on it."""
 
-    def __init__(self, spark: SparkSession, home: Path) -> None:
+    def __init__(self, spark: SparkSession, home: Path, *settings: str) -> None:
         self.spark = spark
+        self._settings = (*SETTINGS, *settings)
         self.home = home
         self.port = free_port()
         self.uri = f"thrift://127.0.0.1:{self.port}"
@@ -48,7 +52,7 @@ class Cluster:
         self.server = self._start()
 
     def _start(self) -> Server:
-        options = [part for setting in SETTINGS for part in ("--set", setting)]
+        options = [part for setting in self._settings for part in ("--set", setting)]
         return self._running.enter_context(
             serving(
                 "--port",
@@ -67,6 +71,11 @@ class Cluster:
         self.server.process.kill()
         self.server.process.wait()
         self.server = self._start()
+
+    def compactors(self) -> list[int]:
+        """Return the processes in which the server compacts: they are nicer than it."""
+        children = Path(f"/proc/{self.server.process.pid}/task/{self.server.process.pid}/children").read_text().split()
+        return [int(pid) for pid in children if os.getpriority(os.PRIO_PROCESS, int(pid)) == NICE]
 
     def stop(self) -> None:
         self._running.close()
@@ -126,6 +135,13 @@ class Victim:
     def hear(self) -> str:
         assert self._process.stdout is not None
         return self._process.stdout.readline().strip()
+
+    def hears_within(self, seconds: float) -> str:
+        """Return the next line, or nothing where it does not come in time: then the process is killed."""
+        assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], seconds)[0]:
+            self.kill()
+        return self.hear()
 
     @property
     def pid(self) -> int:
