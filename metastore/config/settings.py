@@ -919,7 +919,7 @@ class Config:
         return self.sources.get(name, "default")
 
     def has_hives_name(self, name: str) -> bool:
-        """Tell whether the value of a setting was given under a name of Hive's, such as in a file that Hive reads too."""
+        """Return whether the value of a setting was given under a name of Hive's, such as in a file that Hive reads too."""
         source = self.sources.get(name)
         return source is not None and any(self.hive.get(each) == source for each in by_name()[name].hive)
 

@@ -99,7 +99,7 @@ def prepare(txn: Transaction, entry: CompactionInfoStruct) -> CompactionJob:
 
 
 def run(rewriter: Rewriter, job: CompactionJob) -> list[str]:
-    """Write the new directories and return their names, or leave none; none are needed where an overwrite has replaced what lies there.
+    """Write the new directories and return their names, or leave none; none are needed where an overwrite has replaced all others.
 
     NothingToCompact where the cleaner has nothing to do either; FileError and the errors of the rewriter.
     """
@@ -138,7 +138,7 @@ def _remove_staged(files: Files, job: CompactionJob) -> None:
 
 
 def _is_due(rewriter: Rewriter, job: CompactionJob, state: FolderState, selected: Selected) -> bool:
-    """Tell whether there is more than one directory that holds all, or rows that lie in the files of other buckets."""
+    """Return whether there is more than one directory that holds all, or rows that lie in the files of other buckets."""
     if not job.is_major:
         return len({(delta.low, delta.high, delta.statement) for delta in state.deltas}) > 1
     if state.deltas or state.originals:

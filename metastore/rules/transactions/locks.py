@@ -100,7 +100,7 @@ def blocker(wanted: Sequence[Component], transaction: int, earlier: Iterable[Ear
 
 
 def _behind(transaction: int, known: Sequence[Earlier]) -> frozenset[int]:
-    """Return the locks that can not be granted before a transaction ends: they wait for what it holds, or for such a lock."""
+    """Return the locks that can not be granted before a transaction ends: they wait for its locks, or for such a lock."""
     found: set[int] = set()
     before: list[Earlier] = []
     for lock, parts in groupby(known, key=attrgetter("lock")):

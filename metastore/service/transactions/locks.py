@@ -164,7 +164,7 @@ def _with_earlier(session: Session, key: int) -> tuple[list[Held], list[Held]]:
 
 
 def _may_wait_for_itself(transaction: int, found: Blocked | None) -> bool:
-    """Tell whether what holds a lock back may wait for the lock's own transaction, whose locks of all types then count."""
+    """Return whether the blocker of a lock may wait for the lock's own transaction, whose locks of all types then count."""
     return bool(transaction) and found is not None and found.by.is_waiting
 
 

@@ -157,7 +157,7 @@ class Names:
         return self._found[key]
 
     def may_be_ours(self, names: Sequence[str]) -> bool:
-        """Tell whether a name is that of a transactional table, or of a view, which may read one."""
+        """Return whether a name is that of a transactional table, or of a view, which may read one."""
         found = self.find(names)
         return isinstance(found, View) or (found is not None and is_transactional(found.table))
 

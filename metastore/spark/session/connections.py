@@ -11,7 +11,7 @@ from metastore.client import Client, connect
 from metastore.client_login import from_environment
 
 IDLE = 30.0
-"""Seconds for which a connection is kept: what lies between may drop one that is silent for long."""
+"""Seconds for which a connection is kept: the network may drop one that is silent for long."""
 _IDLE: defaultdict[object, deque[tuple[float, Client]]] = defaultdict(deque)
 """The connections that nobody uses, by address and login, each with the time since when; the last used are last."""
 
