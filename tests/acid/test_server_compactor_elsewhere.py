@@ -15,6 +15,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
+pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
+pytest.importorskip("k5test", reason="for a KDC")
+
 from metastore.client import connect
 from metastore.client_login import Plain
 from metastore.idl import CompactionType

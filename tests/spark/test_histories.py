@@ -19,12 +19,15 @@ from metastore.client import connect
 from metastore.idl import ShowCompactRequest
 from metastore.spark import disable, enable, sql
 from metastore.spark.compaction.compactor import Compactor
-from metastore.spark.data_source import register
 from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.transaction.readers import close_all
 from tests.support.acid_histories import KINDS, WORDS, Action, Doors, History, statements
 from tests.support.cluster import LAYOUTS, Cluster, Victim
 from tests.support.waiting import until
+
+pytest.importorskip("pyspark.sql.datasource", reason="Python data sources came with Spark 4")
+
+from metastore.spark.data_source import register
 
 POOL = "spark"
 
