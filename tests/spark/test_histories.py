@@ -29,6 +29,8 @@ pytest.importorskip("pyspark.sql.datasource", reason="Python data sources came w
 
 from metastore.spark.data_source import register
 
+pytestmark = pytest.mark.slow
+
 POOL = "spark"
 
 
@@ -113,7 +115,6 @@ def test_a_short_history(compacting: Cluster, keys: str, columns: str) -> None:
     place.end()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", range(int(os.environ.get("METASTORE_TEST_HISTORIES", "2"))))
 @pytest.mark.parametrize(("keys", "columns"), LAYOUTS, ids=["plain", "partitioned"])
@@ -130,7 +131,6 @@ def test_a_long_history(compacting: Cluster, keys: str, columns: str, seed: int)
     place.end()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("keys", "columns"), LAYOUTS, ids=["plain", "partitioned"])
 def test_a_driver_of_sql_is_killed(compacting: Cluster, keys: str, columns: str) -> None:

@@ -64,7 +64,8 @@ def test_a_merge_leaves_no_errors_in_pysparks_log(run: Sql, emp: str) -> None:
     run("CREATE TABLE src STORED AS ORC AS SELECT 1 id, 'J' name, 1 salary UNION ALL SELECT 9, 'N', 2")
     written = io.StringIO()
     handler = logging.StreamHandler(written)
-    logger = logging.getLogger("SQLQueryContextLogger")
+    made = pytest.importorskip("pyspark.logger", reason="PySpark's log came with Spark 4")
+    logger = made.PySparkLogger.getLogger("SQLQueryContextLogger")  # by logging it would be of another class for the whole process
     logger.addHandler(handler)
     try:
         for alias in ("s", "source", "src"):

@@ -54,9 +54,9 @@ def answering(answer: bytes, host: str = "127.0.0.1") -> Iterator[tuple[str, lis
             with sock:
                 sock.settimeout(10)
                 said.append(sock.recv(4096))
-                sock.sendall(answer)
-                sock.shutdown(socket.SHUT_WR)
-                with suppress(ConnectionResetError):
+                with suppress(OSError):  # the client may have closed already
+                    sock.sendall(answer)
+                    sock.shutdown(socket.SHUT_WR)
                     while sock.recv(4096):
                         pass
 
