@@ -250,19 +250,25 @@ def test_a_record_that_is_written_meanwhile_is_whole() -> None:
     done = threading.Event()
 
     def write() -> None:
-        for letter in ["a", "b"] * 5000:
-            shared.write(0, [letter] * 1000)
-        done.set()
+        while not done.is_set():
+            for letter in ("a", "b"):
+                shared.write(0, [letter] * 1000)
 
     writing = threading.Thread(target=write)
     writing.start()
-    seen = set()
-    while not done.is_set():
-        for value in shared.read():
+    seen = set[str]()
+
+    def look() -> bool:
+        for value in (each for _ in range(1000) for each in shared.read()):
             assert value in (["a"] * 1000, ["b"] * 1000)
             seen.add(value[0])
-    writing.join()
-    assert seen == {"a", "b"}
+        return seen == {"a", "b"}
+
+    try:
+        until(look)
+    finally:
+        done.set()
+        writing.join()
     records._HEAD.pack_into(shared._cells, 0, 7, 10)
     assert list(shared.read()) == [], "a process that died while it wrote leaves nothing"
 
