@@ -63,7 +63,7 @@ def register(spark: SparkSession) -> None:
     """Make `hive_acid` known to a session.
 
     Where the environment has METASTORE_URI, Spark has found the format by itself (`pyspark_hive_acid`); ValueError if that is of another
-    metastore than the session's, or the machine's zone is not the JVM's.
+    metastore than the session's, or the machine's zone is not the JVM's. ValueError too where Spark refuses it to a second session.
     """
     uri, zone = metastore_uri(spark), time_zone(spark)
 
@@ -82,6 +82,11 @@ def register(spark: SparkSession) -> None:
 def _check_found(uri: str, zone: str) -> None:
     """Raise ValueError where the format that Spark has found itself is not the session's."""
     found = os.environ.get("METASTORE_URI", "")
+    if not found:
+        raise ValueError(
+            "Spark takes a Python data source in one session of a program alone, and another has hive_acid: use that session, or "
+            "AcidTable, which works in all"
+        )
     if found != uri:
         raise ValueError(f"METASTORE_URI={found} makes the format hive_acid use another metastore than the session's, {uri}: unset it")
     if local_zone() != zone:
