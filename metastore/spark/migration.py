@@ -42,9 +42,9 @@ def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None
 
     CanNotConvert, LockTimeout, FileError, and the Thrift exceptions of the metastore; then the table is unchanged.
     """
-    work = SparkTransaction(spark, uri)
-    with work.txn:
-        info = work.read(*table_name(spark, name))
+    transaction = SparkTransaction(spark, uri)
+    with transaction.txn:
+        info = transaction.read(*table_name(spark, name))
         table = info.table
         if (table.parameters.get("transactional") or "").lower() == "true":
             raise CanNotConvert(f"{name} is transactional already; `metastore check` lists the files that Hive refuses")
@@ -54,31 +54,33 @@ def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None
         plain = insert_only if insert_only is not None else not is_orc
         if not plain and not is_orc:
             raise CanNotConvert(f"{name} is not an ORC table: it can only become insert-only")
-        work.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
+        transaction.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
         done: list[tuple[str, str]] = []
         try:
             if not plain:
-                for folder in work.txn.call(info.folders):
-                    _rename_files(work, info, folder, done)
+                for folder in transaction.txn.call(info.folders):
+                    _rename_files(transaction, info, folder, done)
             changed = deepcopy(table)
             changed.tableType = "MANAGED_TABLE"
             changed.parameters = {key: value for key, value in table.parameters.items() if key != "EXTERNAL"}
             changed.parameters.update({"transactional": "true", "transactional_properties": "insert_only" if plain else "default"})
             context = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
-            work.txn.call(lambda client: client.alter_table_with_environment_context(table.dbName, table.tableName, changed, context))
+            transaction.txn.call(
+                lambda client: client.alter_table_with_environment_context(table.dbName, table.tableName, changed, context)
+            )
         except OSError:  # nobody knows whether the table was altered: names of buckets serve a plain table too
             raise
         except BaseException:
             for old, new in reversed(done):
                 with suppress(FileError):  # a name that can not be given back does not hide why the conversion failed
-                    work.files.rename(new, old)
+                    transaction.files.rename(new, old)
             raise
     return AcidTable.forName(spark, f"{table.dbName}.{table.tableName}", uri)
 
 
-def _rename_files(work: SparkTransaction, info: AcidTableInfo, folder: Folder, done: list[tuple[str, str]]) -> None:
+def _rename_files(transaction: SparkTransaction, info: AcidTableInfo, folder: Folder, done: list[tuple[str, str]]) -> None:
     """Give the files of a folder names of bucket 0 and its copies; files of buckets keep theirs."""
-    files = [status for status in work.files.list(folder.location) if not is_hidden(status.name)]
+    files = [status for status in transaction.files.list(folder.location) if not is_hidden(status.name)]
     if any(status.is_directory for status in files):
         raise CanNotConvert(f"{info.full_name}: {folder.location} holds directories; move the files out of them first")
     if info.buckets and not all(buckets.is_original(status.name) for status in files):
@@ -92,7 +94,7 @@ def _rename_files(work: SparkTransaction, info: AcidTableInfo, folder: Folder, d
             number += 1
         taken.add(name)
         target = f"{folder.location}/{name}"
-        work.files.rename(status.path, target)
+        transaction.files.rename(status.path, target)
         done.append((status.path, target))
 
 
@@ -102,29 +104,31 @@ def to_plain(spark: SparkSession, name: str, *, uri: str | None = None) -> None:
     LockTimeout, TableChanged, FileError, CanNotKeep, and the Thrift exceptions of the metastore: then the table is unchanged, and files
     beside it are removed. CanNotConvert when the exchange at the end broke off: its text has the place of the rows.
     """
-    work = SparkTransaction(spark, uri)
-    with work.txn:
-        info = work.load(*table_name(spark, name))
-        work.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
-        snapshot = work.snapshot(info)
-        for selected in work.selected(info, snapshot):
+    transaction = SparkTransaction(spark, uri)
+    with transaction.txn:
+        info = transaction.load(*table_name(spark, name))
+        transaction.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
+        snapshot = transaction.snapshot(info)
+        for selected in transaction.selected(info, snapshot):
             if info.is_insert_only:
                 check_plain(spark, info, selected)
             else:
                 check_bucket(spark, info, selected, snapshot)
-        rows = work.rows(info)
+        rows = transaction.rows(info)
         beside = f"{info.name}__plain"
-        created = work.txn.call(lambda client: _create_beside(client, info, beside))
+        created = transaction.txn.call(lambda client: _create_beside(client, info, beside))
         try:
-            writing.write_plain(work, info, rows, created)
-            work.txn.call(lambda client: client.heartbeat(HeartbeatRequest(lockid=0, txnid=work.txn.id)))  # the lock still holds
-            _exchange(work, info, beside)
+            writing.write_plain(transaction, info, rows, created)
+            transaction.txn.call(
+                lambda client: client.heartbeat(HeartbeatRequest(lockid=0, txnid=transaction.txn.id))
+            )  # the lock still holds
+            _exchange(transaction, info, beside)
         except CanNotConvert:
             raise
         except BaseException:
-            work.txn.call(lambda client: client.drop_table(info.database, beside, True))
+            transaction.txn.call(lambda client: client.drop_table(info.database, beside, True))
             raise
-        work.close()
+        transaction.close()
 
 
 def _create_beside(client: Client, info: AcidTableInfo, name: str) -> Table:
@@ -137,31 +141,31 @@ def _create_beside(client: Client, info: AcidTableInfo, name: str) -> Table:
     return client.get_table(info.database, name)  # type: ignore[no-any-return]  # any method of the interface
 
 
-def _exchange(work: SparkTransaction, info: AcidTableInfo, beside: str) -> None:
+def _exchange(transaction: SparkTransaction, info: AcidTableInfo, beside: str) -> None:
     """Put the new table into the place of the old one, which the transaction has locked. CanNotConvert when that broke off.
 
     Any other error says that the old table is still there.
     """
     kept = f"the rows of {info.full_name} are in the plain table {info.database}.{beside}"
     try:
-        work.txn.call(lambda client: client.drop_table(info.database, info.name, True))
+        transaction.txn.call(lambda client: client.drop_table(info.database, info.name, True))
     except BaseException as error:
         has_answered = isinstance(error, Exception) and not isinstance(error, OSError)
-        if has_answered and _is_there(work, info):
+        if has_answered and _is_there(transaction, info):
             raise
         raise CanNotConvert(
             f"{kept}, and {info.full_name} may have been dropped ({error}): rename {beside} if it was, drop {beside} if not"
         ) from error
     try:
-        renamed = work.txn.call(lambda client: client.get_table(info.database, beside))
+        renamed = transaction.txn.call(lambda client: client.get_table(info.database, beside))
         renamed.tableName = info.name
-        work.txn.call(lambda client: client.alter_table(info.database, beside, renamed))
+        transaction.txn.call(lambda client: client.alter_table(info.database, beside, renamed))
     except BaseException as error:
         raise CanNotConvert(f"{kept}, which could not be renamed to {info.name} ({error}): rename it") from error
 
 
-def _is_there(work: SparkTransaction, info: AcidTableInfo) -> bool:
+def _is_there(transaction: SparkTransaction, info: AcidTableInfo) -> bool:
     """Return whether the metastore answers that a table is there."""
     with suppress(Exception):
-        return work.read(info.database, info.name).table.id == info.table.id
+        return transaction.read(info.database, info.name).table.id == info.table.id
     return False

@@ -46,9 +46,9 @@ def write_stream(
         if not parameter:
             name_of_query = parameter_of(HadoopFiles(batch.sparkSession).read, checkpoint)
             database, short = table_name(batch.sparkSession, table)
-            work = SparkTransaction(batch.sparkSession, found)
-            with work.txn as txn:
-                give_way(batch.sparkSession, work.load(database, short))
+            transaction = SparkTransaction(batch.sparkSession, found)
+            with transaction.txn as txn:
+                give_way(batch.sparkSession, transaction.load(database, short))
                 add_parameter(txn, database, short, name_of_query)
             parameter = name_of_query
         insert_once(batch, number, table, found, parameter)
@@ -63,14 +63,14 @@ def write_stream(
 
 def insert_once(batch: DataFrame, number: int, table: str, uri: str, parameter: str) -> bool:
     """Insert a batch and note its number in the table by the same commit; return False if it was there already. NoTableId."""
-    work = SparkTransaction(batch.sparkSession, uri)
-    with work.txn:
+    transaction = SparkTransaction(batch.sparkSession, uri)
+    with transaction.txn:
         database, name = table_name(batch.sparkSession, table)
-        if not is_new(work.txn, database, name, parameter, number):
+        if not is_new(transaction.txn, database, name, parameter, number):
             return False
-        noted = note(work.load(database, name), parameter, number)
-        AcidTable.within(work, database, name).insert(batch)
-        work.txn.commit(table_parameter=noted)
+        noted = note(transaction.load(database, name), parameter, number)
+        AcidTable.within(transaction, database, name).insert(batch)
+        transaction.txn.commit(table_parameter=noted)
     return True
 
 

@@ -47,13 +47,19 @@ class AcidTable:
     """One transactional table. Reading and writing calls raise the Thrift exceptions of the metastore, FileError and Spark's errors."""
 
     def __init__(
-        self, spark: SparkSession, database: str, table: str, uri: str, work: SparkTransaction | None = None, alias: str | None = None
+        self,
+        spark: SparkSession,
+        database: str,
+        table: str,
+        uri: str,
+        transaction: SparkTransaction | None = None,
+        alias: str | None = None,
     ) -> None:
         self._spark = spark
         self._database = database
         self._table = table
         self._uri = uri
-        self._work = work
+        self._transaction = transaction
         self._alias = alias or TARGET
         self._readers: list[Reader] = []
 
@@ -126,14 +132,14 @@ class AcidTable:
         return f"{self._database}.{self._table}"
 
     @classmethod
-    def within(cls, work: SparkTransaction, database: str, table: str) -> AcidTable:
+    def within(cls, transaction: SparkTransaction, database: str, table: str) -> AcidTable:
         """Return a table whose operations belong to a transaction."""
-        info = work.load(database, table)
-        return cls(work.spark, info.database, info.name, work.uri, work)
+        info = transaction.load(database, table)
+        return cls(transaction.spark, info.database, info.name, transaction.uri, transaction)
 
     def alias(self, name: str) -> AcidTable:
         """Return the table under a name by which conditions of a merge may call it."""
-        return AcidTable(self._spark, self._database, self._table, self._uri, self._work, name)
+        return AcidTable(self._spark, self._database, self._table, self._uri, self._transaction, name)
 
     def __enter__(self) -> AcidTable:  # noqa: PYI034  # Self needs Python 3.11
         return self
@@ -157,11 +163,11 @@ class AcidTable:
         Spark works, for `lease` seconds behind its last job, and no longer than until `close` or until the DataFrame and those made from
         it are gone.
         """
-        if self._work is not None:
-            info = self._work.load(self._database, self._table)
+        if self._transaction is not None:
+            info = self._transaction.load(self._database, self._table)
             _check_row_ids(info, row_id=row_id)
-            self._work.lock_to_read([info])
-            return self._work.rows(info, row_id=row_id, partition_filter=partitions)
+            self._transaction.lock_to_read([info])
+            return self._transaction.rows(info, row_id=row_id, partition_filter=partitions)
         reader = Reader(self._spark, self._uri, [(self._database, self._table)], lease)
         (info,) = reader.tables
         try:
@@ -178,7 +184,7 @@ class AcidTable:
 
         WrongColumns, DoesNotFit, ConstraintViolated, CanNotKeepConstraint.
         """
-        self._run(lambda work, info: insert(work, info, rows))
+        self._run(lambda transaction, info: insert(transaction, info, rows))
 
     def insert_overwrite(self, rows: DataFrame, *, partitions: Sequence[str] = ()) -> None:
         """Replace all rows of the table, or of the partitions of the new rows. The errors of `insert`.
@@ -187,7 +193,7 @@ class AcidTable:
         It waits for all readers and writers of the table, and they for it, as with Hive's `hive.txn.xlock.iow`: an insert that began before
         and committed afterwards would never be seen. In a transaction nothing else may be written to the table behind it: CanNotChange.
         """
-        self._run(lambda work, info: insert(work, info, rows, overwrite=True, partitions=partitions))
+        self._run(lambda transaction, info: insert(transaction, info, rows, overwrite=True, partitions=partitions))
 
     def update(self, condition: Expression | None = None, set: Mapping[str, Expression] | None = None) -> int:  # noqa: A002  # DeltaTable's
         """Change columns of the rows that fulfil a condition (None: all); return how many there were.
@@ -197,27 +203,27 @@ class AcidTable:
         DoesNotFit, ConstraintViolated, CanNotKeepConstraint; CanNotKeep for rows with times of nanoseconds in columns that are not set.
         """
 
-        def run(work: SparkTransaction, info: AcidTableInfo) -> int:
-            values = set_columns(info, set or {}, self._alias, lambda name: default(self._spark, info, work.constraints(info), name))
+        def run(transaction: SparkTransaction, info: AcidTableInfo) -> int:
+            values = set_columns(info, set or {}, self._alias, lambda name: default(self._spark, info, transaction.constraints(info), name))
             new = [(values[name] if name in values else field(self._alias, name)).alias(name) for name in info.schema.names]
-            with self._matched(work, info, condition, new, DataOperationType.UPDATE) as (rows, number):
-                check_kept(work, info, rows, wholly_set(info, set or {}, self._alias))
+            with self._matched(transaction, info, condition, new, DataOperationType.UPDATE) as (rows, number):
+                check_kept(transaction, info, rows, wholly_set(info, set or {}, self._alias))
                 changed = rows.select(
                     *(
                         stored(info, name, value, rows.schema[name].dataType) if name in values else value
                         for name, value in zip(info.schema.names, quoted(info.schema.names), strict=True)
                     )
                 )
-                return _replace(work, info, rows, changed, DataOperationType.UPDATE, number)
+                return _replace(transaction, info, rows, changed, DataOperationType.UPDATE, number)
 
         return self._run(run)
 
     def delete(self, condition: Expression | None = None) -> int:
         """Remove the rows that fulfil a condition (None: all); return how many there were. CanNotChange."""
 
-        def run(work: SparkTransaction, info: AcidTableInfo) -> int:
-            with self._matched(work, info, condition, [], DataOperationType.DELETE) as (rows, number):
-                return _replace(work, info, rows, None, DataOperationType.DELETE, number)
+        def run(transaction: SparkTransaction, info: AcidTableInfo) -> int:
+            with self._matched(transaction, info, condition, [], DataOperationType.DELETE) as (rows, number):
+                return _replace(transaction, info, rows, None, DataOperationType.DELETE, number)
 
         return self._run(run)
 
@@ -227,14 +233,14 @@ class AcidTable:
 
     @contextmanager
     def _matched(
-        self, work: SparkTransaction, info: AcidTableInfo, condition: Expression | None, new: Sequence[Column], operation: int
+        self, transaction: SparkTransaction, info: AcidTableInfo, condition: Expression | None, new: Sequence[Column], operation: int
     ) -> Iterator[tuple[DataFrame, int]]:
         """Lock the table and yield the `new` values of the rows to change, with their ids and folders, and the number of the statement.
 
         It is computed once. Beside the ids Spark refuses an aggregate, which would make one row of all.
         """
-        number = writing.lock_to_change(work, info, operation)
-        rows = work.rows(info, row_id=True, folder=True).alias(self._alias)
+        number = writing.lock_to_change(transaction, info, operation)
+        rows = transaction.rows(info, row_id=True, folder=True).alias(self._alias)
         with judged_by_spark(self._spark, [condition]):
             found = rows if condition is None else rows.where(condition)
             changed = found.select(*new, row_id_name(info), FOLDER).persist(StorageLevel.MEMORY_AND_DISK)
@@ -245,12 +251,12 @@ class AcidTable:
 
     def _run(self, operation: Callable[[SparkTransaction, AcidTableInfo], T]) -> T:
         """Run an operation in the table's transaction, or in one of its own that is committed or aborted."""
-        if self._work is not None:
+        if self._transaction is not None:
             with naming_the_column():
-                return operation(self._work, self._work.load(self._database, self._table))
-        work = SparkTransaction(self._spark, self._uri)
-        with work.txn, naming_the_column():
-            return operation(work, work.load(self._database, self._table))
+                return operation(self._transaction, self._transaction.load(self._database, self._table))
+        transaction = SparkTransaction(self._spark, self._uri)
+        with transaction.txn, naming_the_column():
+            return operation(transaction, transaction.load(self._database, self._table))
 
     def compact(self, kind: str = "major", partition: str | None = None, *, pool: str | None = None) -> int:
         """Queue a compaction, `major` or `minor`, of the table or a partition `k=v/..`; return its id in `SHOW COMPACTIONS`.
@@ -304,9 +310,9 @@ class AcidTable:
     def detail(self) -> DataFrame:
         """Return one row: name, location, kind, columns it is partitioned and bucketed by, files, bytes, newest write id, properties."""
 
-        def run(work: SparkTransaction, info: AcidTableInfo) -> DataFrame:
-            snapshot = work.snapshot(info)
-            selected = work.selected(info, snapshot)
+        def run(transaction: SparkTransaction, info: AcidTableInfo) -> DataFrame:
+            snapshot = transaction.snapshot(info)
+            selected = transaction.selected(info, snapshot)
             files = sum(len(each.inserts) + len(each.deletes) + len(each.originals) + len(each.growing) for each in selected)
             row = (
                 info.full_name,
@@ -331,9 +337,9 @@ class AcidTable:
     def check(self) -> DataFrame:
         """Return a row for each file that other readers take otherwise than it is meant: partition, file, problem, advice."""
 
-        def run(work: SparkTransaction, info: AcidTableInfo) -> list[Finding]:
-            folders = [] if info.is_insert_only else work.txn.call(info.folders)
-            return list(findings(work.files, folders, work.snapshot(info), by_spark(self._spark)))
+        def run(transaction: SparkTransaction, info: AcidTableInfo) -> list[Finding]:
+            folders = [] if info.is_insert_only else transaction.txn.call(info.folders)
+            return list(findings(transaction.files, folders, transaction.snapshot(info), by_spark(self._spark)))
 
         return self._spark.createDataFrame(self._run(run), "partition string, file string, problem string, advice string")
 
@@ -343,11 +349,13 @@ def _check_row_ids(info: AcidTableInfo, *, row_id: bool) -> None:
         raise CanNotChange(f"{info.full_name} is insert-only: its rows have no ids")
 
 
-def _replace(work: SparkTransaction, info: AcidTableInfo, gone: DataFrame, new: DataFrame | None, operation: int, number: int) -> int:
+def _replace(
+    transaction: SparkTransaction, info: AcidTableInfo, gone: DataFrame, new: DataFrame | None, operation: int, number: int
+) -> int:
     """Write delete events for rows and rows in their place; return how many went."""
     count = gone.count()
     if count:
-        with Statement(work, info, number) as statement:
+        with Statement(transaction, info, number) as statement:
             if new is not None:
                 statement.insert(new)
             statement.delete(gone.select(row_id_name(info), FOLDER), operation)

@@ -20,7 +20,7 @@ from metastore.cli import app
 from metastore.client import Client
 from metastore.spark import AcidTable, transaction
 from metastore.spark.compaction.compactor import Compactor
-from metastore.spark.work import Work
+from metastore.spark.transactions import OpenTransaction
 from tests.support.acid_tables import TableMaker
 from tests.support.misplaced_rows import misplaced, numbered, remove, rewrite, scatter
 
@@ -215,11 +215,11 @@ def test_no_file_is_placed_whose_rows_name_another_bucket(spark: SparkSession, m
     place = root(table)
     shutil.copytree(next(place.glob("delta_*")), place / ".aside")
     file = str(place / ".aside" / "bucket_00000")
-    work = Work(spark, table._uri)
-    with work.txn:
-        info = work.load(*table.name.split("."))
+    transaction = OpenTransaction(spark, table._uri)
+    with transaction.txn:
+        info = transaction.load(*table.name.split("."))
         with pytest.raises(FileError, match="is to be bucket 1, and its rows say that they are of bucket 0; nothing was moved"):
-            placing.place(work.files, info, f"{place}/delta_0000002_0000002_0000", [(file, 1)])
+            placing.place(transaction.files, info, f"{place}/delta_0000002_0000002_0000", [(file, 1)])
     assert Path(file).exists()
     assert not list(place.glob("delta_0000002*"))
     if HAS_FORMAT:
@@ -230,9 +230,9 @@ def _hive_acid_places_no_such_file(spark: SparkSession, table: AcidTable, file: 
     from metastore.spark.data_source_plan import Staged
     from metastore.spark.data_source_writing import CanNotPlace, WriteRequest, finish
 
-    work = Work(spark, table._uri)
-    with work.txn:
-        info = work.load(*table.name.split("."))
+    transaction = OpenTransaction(spark, table._uri)
+    with transaction.txn:
+        info = transaction.load(*table.name.split("."))
     schema = spark.sql("select 1 id, '' v").schema
     plan = WriteRequest.of(table._uri, info, schema, "UTC", {}, overwrite=False).begin()
     with pytest.raises(CanNotPlace, match="is to be bucket_00001, and its rows say that they are of bucket 0"):
@@ -326,9 +326,9 @@ def test_the_format_refuses_a_task_that_row_ids_do_not_tell_from_others(
     context = TaskContext._getOrCreate()
     try:
         for table, overwrite, most in ((made[0], False, 65_536), (made[0], True, 4096), (made[1], False, 4096), (made[2], True, None)):
-            work = Work(spark, table._uri)
-            with work.txn:
-                info = work.load(*table.name.split("."))
+            transaction = OpenTransaction(spark, table._uri)
+            with transaction.txn:
+                info = transaction.load(*table.name.split("."))
             plan = WriteRequest.of(table._uri, info, schema, "UTC", {}, overwrite=overwrite).begin()
             context._partitionId = 100_000 if most is None else most - 1
             assert _task_number(plan) == context._partitionId
@@ -349,9 +349,9 @@ def test_tasks_of_the_format_that_write_the_same_bucket(spark: SparkSession, mak
     from metastore.spark.data_source_writing import WriteRequest, finish
 
     table = make_table("id int")
-    work = Work(spark, table._uri)
-    with work.txn:
-        info = work.load(*table.name.split("."))
+    transaction = OpenTransaction(spark, table._uri)
+    with transaction.txn:
+        info = transaction.load(*table.name.split("."))
     plan = WriteRequest.of(table._uri, info, spark.sql("select 1 id").schema, "UTC", {}, overwrite=False).begin()
     staged = []
     for number, task in enumerate((7, 4096 + 7, 15 * 4096 + 7)):
@@ -378,9 +378,9 @@ def test_a_task_of_the_format_keeps_its_last_files_open(
     monkeypatch.setattr(data_source_files, "MAX_OPEN_FILES", 1)
     monkeypatch.setattr(data_source_files, "FILES_OF_A_TASK", 2)
     table = make_table("id int", "k int")
-    work = Work(spark, table._uri)
-    with work.txn:
-        info = work.load(*table.name.split("."))
+    transaction = OpenTransaction(spark, table._uri)
+    with transaction.txn:
+        info = transaction.load(*table.name.split("."))
     plan = WriteRequest.of(table._uri, info, spark.sql("select 1 id, 1 k").schema, "UTC", {}, overwrite=False).begin()
     files = data_source_files.TaskFiles(plan, ["id", "k"], 0)
     for number in range(12):

@@ -29,7 +29,7 @@ from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 
 def rewritten(
-    work: SparkTransaction, table: AcidTableInfo, write_ids: SeenWriteIds, selected: Selected, part: str
+    transaction: SparkTransaction, table: AcidTableInfo, write_ids: SeenWriteIds, selected: Selected, part: str
 ) -> list[tuple[Bucket, str | None]]:
     """Write each bucket into a file of the staging folder; return the files' paths, None for a bucket that Spark itself must write.
 
@@ -37,14 +37,14 @@ def rewritten(
     package, fsspec's driver for the warehouse, its credentials. Rows in another bucket's file than they name are written into their own's.
     FileError.
     """
-    found = selected.by_bucket(misplaced(work.files, selected, by_spark(work.spark)))
+    found = selected.by_bucket(misplaced(transaction.files, selected, by_spark(transaction.spark)))
     if not found:
         return []
-    folder = staging(work.txn.id, table, part)
-    work.files.make(folder)
+    folder = staging(transaction.txn.id, table, part)
+    transaction.files.make(folder)
     columns = [(column.name.lower(), column.type) for column in table.table.sd.cols]
-    form = Form(columns, OrcOptions.of(table.parameters), write_ids, (time_zone(work.spark),), folder)
-    context = work.spark.sparkContext
+    form = Form(columns, OrcOptions.of(table.parameters), write_ids, (time_zone(transaction.spark),), folder)
+    context = transaction.spark.sparkContext
     logger = log.get("metastore.spark")
     try:
         written = context.parallelize(found, len(found)).map(partial(_rewrite, form, part == DELETES)).collect()

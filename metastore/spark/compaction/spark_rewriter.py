@@ -38,9 +38,9 @@ class SparkRewriter:
     """See `acid.compaction.compacting.Rewriter`. Methods raise CanNotKeep, FileError and Spark's errors."""
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
-        self._work = SparkTransaction(spark, uri, compaction=True)
-        self.txn = self._work.txn
-        self.files: Files = self._work.files
+        self._transaction = SparkTransaction(spark, uri, compaction=True)
+        self.txn = self._transaction.txn
+        self.files: Files = self._transaction.files
         self._by_spark = by_spark(spark)
 
     def close(self) -> None:
@@ -53,41 +53,43 @@ class SparkRewriter:
     def write_buckets(self, job: CompactionJob, selected: Selected, part: str) -> Written:
         """Write the events of each bucket: in Python, or where that can not by Spark's own reader and writer."""
         table = AcidTableInfo(job.table.table)
-        written = rewritten(self._work, table, job.snapshot.write_ids, selected, part)
+        written = rewritten(self._transaction, table, job.snapshot.write_ids, selected, part)
         left = [bucket for bucket, path in written if path is None]
-        by_spark = in_parallel(lambda bucket: _write_by_spark(self._work, table, job, part, bucket, selected.of_bucket(bucket)), left)
+        by_spark = in_parallel(
+            lambda bucket: _write_by_spark(self._transaction, table, job, part, bucket, selected.of_bucket(bucket)), left
+        )
         found = [(path, bucket.number) for bucket, path in written if path is not None]
         return [*found, *(each for files in by_spark for each in files)]
 
     def write_rows(self, job: CompactionJob, selected: Selected) -> Written:
         """Write the rows of insert-only files, or copy files as they are."""
-        return _copy_rows(self._work, AcidTableInfo(job.table.table), selected)
+        return _copy_rows(self._transaction, AcidTableInfo(job.table.table), selected)
 
 
 def _write_by_spark(
-    work: SparkTransaction, table: AcidTableInfo, job: CompactionJob, part: str, bucket: Bucket, selected: Selected
+    transaction: SparkTransaction, table: AcidTableInfo, job: CompactionJob, part: str, bucket: Bucket, selected: Selected
 ) -> Written:
     """Write one bucket by a Spark job of one task; return (path, bucket) of the file. CanNotKeep."""
     deletes = part == DELETES
     if not deletes:
-        faithful.check_columns(work.spark, table, selected)
-        faithful.check_bucket(work.spark, table, selected, job.snapshot)
+        faithful.check_columns(transaction.spark, table, selected)
+        faithful.check_bucket(transaction.spark, table, selected, job.snapshot)
     read = delete_events if deletes else live_events
-    events = read(work.spark, table, selected, job.snapshot)
+    events = read(transaction.spark, table, selected, job.snapshot)
     if events is None:
         return []
     if bucket.is_mixed:
         events = events.where(writing.decoded(events["bucket"]) == bucket.number)
     rows = events.coalesce(1).sortWithinPartitions("originalTransaction", "bucket", "rowId")
-    staged = writing.write_staged(work, table, rows, f"{part}_{bucket.number}", "orc", writing.orc_options(table))
-    describe(work.spark, writing.lengths(staged), deletes=deletes)
+    staged = writing.write_staged(transaction, table, rows, f"{part}_{bucket.number}", "orc", writing.orc_options(table))
+    describe(transaction.spark, writing.lengths(staged), deletes=deletes)
     return [(status.path, bucket.number) for _, status in staged]
 
 
-def _copy_rows(work: SparkTransaction, table: AcidTableInfo, selected: Selected) -> Written:
+def _copy_rows(transaction: SparkTransaction, table: AcidTableInfo, selected: Selected) -> Written:
     """Write the rows of insert-only files into few files of the same format, of a bucketed table into one for each bucket."""
     by_bucket: dict[int, list[str]] = {}
-    whole = _unheld(work, table, [*selected.originals, *selected.inserts])
+    whole = _unheld(transaction, table, [*selected.originals, *selected.inserts])
     for path in [*selected.originals, *selected.inserts]:
         if path in whole:
             continue
@@ -95,37 +97,37 @@ def _copy_rows(work: SparkTransaction, table: AcidTableInfo, selected: Selected)
     found: Written = []
     for bucket, paths in by_bucket.items():
         part = replace(selected, originals=[], inserts=paths)
-        rows, source, options = _lines(work, table, paths) if table.format[0] in LINES else _rows(work, table, part)
+        rows, source, options = _lines(transaction, table, paths) if table.format[0] in LINES else _rows(transaction, table, part)
         rows = rows.coalesce(1 if table.buckets else selected.bytes // ROWS_OF_A_FILE + 1)
-        written = writing.write_staged(work, table, rows, f"rows_{bucket}", source, options)
+        written = writing.write_staged(transaction, table, rows, f"rows_{bucket}", source, options)
         found += [(status.path, bucket + number) for number, (_, status) in enumerate(written)]
     if whole:
-        folder = staging(work.txn.id, table, WHOLE)
-        work.files.make(folder)
+        folder = staging(transaction.txn.id, table, WHOLE)
+        transaction.files.make(folder)
         for number, path in enumerate(whole, len(found)):
-            work.files.copy(path, f"{folder}/{number}")
+            transaction.files.copy(path, f"{folder}/{number}")
             found.append((f"{folder}/{number}", number))
     return found
 
 
-def _unheld(work: SparkTransaction, table: AcidTableInfo, paths: list[str]) -> list[str]:
+def _unheld(transaction: SparkTransaction, table: AcidTableInfo, paths: list[str]) -> list[str]:
     """Return the files that are copied whole, since they have maps with null keys; none of a bucketed table, whose buckets are one file."""
     if table.format[0] != "orc" or table.buckets or not has_maps([column.type for column in table.table.sd.cols]):
         return []
-    found = in_parallel(lambda path: null_keys_of(work.spark, path, events=False), paths)
+    found = in_parallel(lambda path: null_keys_of(transaction.spark, path, events=False), paths)
     return [path for path, places in zip(paths, found, strict=True) if places]
 
 
-def _lines(work: SparkTransaction, table: AcidTableInfo, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
+def _lines(transaction: SparkTransaction, table: AcidTableInfo, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
     """Return files whose lines are rows unchanged, line by line. CanNotKeep."""
     if skipped(table) is not None:
         raise faithful.CanNotKeep(f"{table.full_name}: its files begin or end with lines that are not rows; nothing was changed")
     options = {"lineSep": "\n"}
-    return work.spark.read.options(**options).text(paths), "text", options
+    return transaction.spark.read.options(**options).text(paths), "text", options
 
 
-def _rows(work: SparkTransaction, table: AcidTableInfo, selected: Selected) -> tuple[DataFrame, str, dict[str, str]]:
+def _rows(transaction: SparkTransaction, table: AcidTableInfo, selected: Selected) -> tuple[DataFrame, str, dict[str, str]]:
     """Return the rows of other files, with Spark's options to write them. CanNotKeep."""
-    faithful.check_plain(work.spark, table, selected)
-    found = [each.drop(FOLDER) for each in plain_scans(work.spark, table, [(selected.folder, selected.inserts)])]
-    return to_write(table, reduce(lambda left, right: left.unionByName(right), found), [], time_zone(work.spark))
+    faithful.check_plain(transaction.spark, table, selected)
+    found = [each.drop(FOLDER) for each in plain_scans(transaction.spark, table, [(selected.folder, selected.inserts)])]
+    return to_write(table, reduce(lambda left, right: left.unionByName(right), found), [], time_zone(transaction.spark))

@@ -39,9 +39,9 @@ def make_from(
     _create(spark, uri, definition)
     made = _there(uri, definition)
     try:
-        work = SparkTransaction(spark, uri)
-        with work.txn:
-            insert(work, work.load(definition.database, definition.name), rows)
+        transaction = SparkTransaction(spark, uri)
+        with transaction.txn:
+            insert(transaction, transaction.load(definition.database, definition.name), rows)
     except BaseException:
         if made is not None:
             _drop(uri, made)
@@ -65,13 +65,19 @@ def _there(uri: str, definition: Definition) -> AcidTableInfo | None:
 def _replace(spark: SparkSession, uri: str, definition: Definition, there: AcidTableInfo, rows: DataFrame | None) -> None:
     """Overwrite a table in one transaction, and give it the properties of the definition last."""
     check_replaceable(definition, there)
-    work = SparkTransaction(spark, uri)
-    with work.txn:
-        info = work.load(there.database, there.name)
+    transaction = SparkTransaction(spark, uri)
+    with transaction.txn:
+        info = transaction.load(there.database, there.name)
         frame = spark.createDataFrame([], info.schema) if rows is None else rows
-        insert(work, info, frame, overwrite=True, partitions=[folder.name for folder in work.txn.call(info.folders) if folder.name])
-        changed = replaced(definition, work.load(there.database, there.name))
-        work.txn.call(lambda client: client.alter_table(info.database, info.name, changed))
+        insert(
+            transaction,
+            info,
+            frame,
+            overwrite=True,
+            partitions=[folder.name for folder in transaction.txn.call(info.folders) if folder.name],
+        )
+        changed = replaced(definition, transaction.load(there.database, there.name))
+        transaction.txn.call(lambda client: client.alter_table(info.database, info.name, changed))
 
 
 def _check_empty(spark: SparkSession, definition: Definition, location: str) -> None:

@@ -44,10 +44,10 @@ def _alone(session: SqlSession, info: AcidTableInfo) -> Iterator[tuple[SparkTran
     """Lock a table for a change of its definition, once its readers in this program have let go; yield it as it then is."""
     session.outside(f"a change of {info.full_name} itself")
     give_way(session.spark, info)
-    work = SparkTransaction(session.spark, session.uri)
-    with work.txn:
-        work.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
-        yield work, work.load(info.database, info.name)
+    transaction = SparkTransaction(session.spark, session.uri)
+    with transaction.txn:
+        transaction.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
+        yield transaction, transaction.load(info.database, info.name)
 
 
 def alter(session: SqlSession, names: Names, info: AcidTableInfo, statement: OfTable) -> None:
@@ -56,20 +56,20 @@ def alter(session: SqlSession, names: Names, info: AcidTableInfo, statement: OfT
         session.outside("ADD PARTITION")
         _add_partitions(names.client, info, statement)
         return
-    with _alone(session, info) as (work, there):
+    with _alone(session, info) as (transaction, there):
         run = _ACTIONS[type(statement)]
-        work.txn.call(lambda client: run(client, names, there, statement))
+        transaction.txn.call(lambda client: run(client, names, there, statement))
 
 
 def truncate(session: SqlSession, names: Names, info: AcidTableInfo, statement: Truncate) -> None:
     """Remove all rows of a table or of partitions: the metastore writes bases without rows, which count once this commits."""
     partitions = None if statement.partition is None else _named(names.client, info, statement.partition)
     give_way(session.spark, info)
-    with session.writing() as work:
-        work.lock(info, LockType.EXCLUSIVE, DataOperationType.UPDATE)
-        work.next_statement(info)
-        write_id = work.txn.write_id(info.database, info.name)
-        seen = work.snapshot(info).write_ids
+    with session.writing() as transaction:
+        transaction.lock(info, LockType.EXCLUSIVE, DataOperationType.UPDATE)
+        transaction.next_statement(info)
+        write_id = transaction.txn.write_id(info.database, info.name)
+        seen = transaction.snapshot(info).write_ids
         request = idl.TruncateTableRequest(
             dbName=info.database,
             tableName=info.name,
@@ -77,15 +77,15 @@ def truncate(session: SqlSession, names: Names, info: AcidTableInfo, statement: 
             writeId=write_id,
             validWriteIdList=format_table(info.full_name, snapshot(seen.high_watermark, seen.open, seen.aborted)),
         )
-        work.txn.call(lambda client: client.truncate_table_req(request))
-        work.overwrote(info)
+        transaction.txn.call(lambda client: client.truncate_table_req(request))
+        transaction.overwrote(info)
 
 
 def drop_table(session: SqlSession, info: AcidTableInfo, statement: DropTable) -> None:
     """Drop a table with its rows."""
-    with _alone(session, info) as (work, _):
+    with _alone(session, info) as (transaction, _):
         context = EnvironmentContext(properties={"ifPurge": "TRUE"} if statement.purge else {})
-        work.txn.call(lambda client: client.drop_table_with_environment_context(info.database, info.name, True, context))
+        transaction.txn.call(lambda client: client.drop_table_with_environment_context(info.database, info.name, True, context))
 
 
 def empty(session: SqlSession, names: Names, statement: DropDatabase) -> None:

@@ -45,20 +45,20 @@ def analyze(session: SqlSession, client: Client, info: AcidTableInfo, statement:
     """Count, and store the counts. WrongStatement for missing columns and partitions."""
     session.outside("ANALYZE TABLE")
     names = _columns(info, statement)
-    work = SparkTransaction(session.spark, session.uri)
-    with work.txn:
-        work.lock_to_read([info])
-        work.pin([info])
-        seen = work.snapshot(info)
+    transaction = SparkTransaction(session.spark, session.uri)
+    with transaction.txn:
+        transaction.lock_to_read([info])
+        transaction.pin([info])
+        seen = transaction.snapshot(info)
         counted = []
-        for selected in _chosen(work, info, statement):
+        for selected in _chosen(transaction, info, statement):
             frame = None if statement.no_scan else rows(session.spark, info, [selected], seen, row_id=False)
             counted.append(_Counted(selected, None if frame is None else frame.agg(*_measures(info, names)).first()))
         give_way(session.spark, info)
-        work.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
-        work.pin([])
-        is_exact = work.snapshot(info).write_ids == seen.write_ids
-        _store(work, work.load(info.database, info.name), counted, names, is_exact=is_exact)
+        transaction.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
+        transaction.pin([])
+        is_exact = transaction.snapshot(info).write_ids == seen.write_ids
+        _store(transaction, transaction.load(info.database, info.name), counted, names, is_exact=is_exact)
     return session.nothing()
 
 
@@ -73,14 +73,14 @@ def _columns(info: AcidTableInfo, statement: Analyze) -> list[str]:
     return [name for name in statement.columns or info.columns.names if _field(info.kinds[name]) is not None]
 
 
-def _chosen(work: SparkTransaction, info: AcidTableInfo, statement: Analyze) -> list[Selected]:
+def _chosen(transaction: SparkTransaction, info: AcidTableInfo, statement: Analyze) -> list[Selected]:
     given = {name: value for name, value in (statement.partition or {}).items() if value is not None}
     keys = info.partition_columns.names
     if unknown := [name for name in statement.partition or {} if name not in keys]:
         raise WrongStatement(f"{info.full_name} is not partitioned by {', '.join(unknown)}")
     found = [
         each
-        for each in work.selected(info, work.snapshot(info))
+        for each in transaction.selected(info, transaction.snapshot(info))
         if all(dict(zip(keys, each.folder.values, strict=True))[name] == value for name, value in given.items())
     ]
     if given and not found:
@@ -162,19 +162,21 @@ def _value(kind: str, value: Any) -> Any:
     return value
 
 
-def _store(work: SparkTransaction, info: AcidTableInfo, counted: Sequence[_Counted], names: Sequence[str], *, is_exact: bool) -> None:
+def _store(
+    transaction: SparkTransaction, info: AcidTableInfo, counted: Sequence[_Counted], names: Sequence[str], *, is_exact: bool
+) -> None:
     """Write the numbers under the transaction's write id, of the columns last."""
-    write_id = work.txn.write_id(info.database, info.name)
-    seen = work.snapshot(info).write_ids
+    write_id = transaction.txn.write_id(info.database, info.name)
+    seen = transaction.snapshot(info).write_ids
     text = format_table(info.full_name, snapshot(seen.high_watermark, seen.open, seen.aborted))
     named = [each.selected.folder.name for each in counted if each.selected.folder.name]
-    listed = work.txn.call(lambda client: client.get_partitions_by_names(info.database, info.name, named) if named else [])
+    listed = transaction.txn.call(lambda client: client.get_partitions_by_names(info.database, info.name, named) if named else [])
     partitions = {info.folder(each).name: each for each in listed}
     for each in counted:
         partition = partitions.get(each.selected.folder.name)
         target = info.table if partition is None else partition
         target.parameters = _parameters(target.parameters or {}, each, is_exact=is_exact)
-        work.txn.call(partial(_alter, info=info, partition=partition, write_id=write_id, seen=text))
+        transaction.txn.call(partial(_alter, info=info, partition=partition, write_id=write_id, seen=text))
         if names and each.row is not None and is_exact:
             place = idl.ColumnStatisticsDesc(
                 isTblLevel=partition is None,
@@ -188,7 +190,7 @@ def _store(work: SparkTransaction, info: AcidTableInfo, counted: Sequence[_Count
                 colStats=[statistics], needMerge=False, writeId=write_id, validWriteIdList=text, engine="hive"
             )
             method = "update_table_column_statistics_req" if partition is None else "update_partition_column_statistics_req"
-            work.txn.call(lambda client, method=method, request=request: client.call(method, request))  # type: ignore[misc]  # mypy infers no lambda with defaults
+            transaction.txn.call(lambda client, method=method, request=request: client.call(method, request))  # type: ignore[misc]  # mypy infers no lambda with defaults
 
 
 def _parameters(old: dict[str, str], counted: _Counted, *, is_exact: bool) -> dict[str, str]:

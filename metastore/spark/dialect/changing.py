@@ -32,8 +32,8 @@ def change(session: SqlSession, names: Names, text: str, plan: Node) -> DataFram
         return None
     if member(plan, "withSchemaEvolution"):
         raise WrongStatement("WITH SCHEMA EVOLUTION is not supported on transactional tables: ALTER TABLE .. ADD COLUMNS first")
-    with _opened(session, names, text, plan, info) as (work, shown):
-        table = AcidTable.within(work, info.database, info.name).alias(found[1])
+    with _opened(session, names, text, plan, info) as (transaction, shown):
+        table = AcidTable.within(transaction, info.database, info.name).alias(found[1])
         if kind(shown) == "MergeIntoTable":
             return _merge(session, table, shown)
         if kind(shown) == "DeleteFromTable":
@@ -50,12 +50,12 @@ def _opened(session: SqlSession, names: Names, text: str, plan: Node, info: Acid
         raise CanNotChange(f"{info.full_name} is insert-only: rows can be added and overwritten, not updated, deleted or merged")
     sources = Sources(session, names)
     text = sources.replaced(text, plan)
-    with session.writing() as work:
+    with session.writing() as transaction:
         reads = [(each, LockType.SHARED_READ, [DataOperationType.SELECT]) for each in sources.tables if each.full_name != info.full_name]
-        work.lock_all([(info, LockType.EXCL_WRITE, _OPERATIONS.get(kind(plan)) or _of_merge(plan)), *reads])
-        work.pin([info, *(each for each in sources.tables if each.full_name != info.full_name)])
-        with sources.shown(work.rows):
-            yield work, session.doors.parse(text)
+        transaction.lock_all([(info, LockType.EXCL_WRITE, _OPERATIONS.get(kind(plan)) or _of_merge(plan)), *reads])
+        transaction.pin([info, *(each for each in sources.tables if each.full_name != info.full_name)])
+        with sources.shown(transaction.rows):
+            yield transaction, session.doors.parse(text)
 
 
 def _of_merge(plan: Node) -> list[int]:

@@ -37,15 +37,15 @@ def insert(session: SqlSession, names: Names, text: str, plan: Node) -> DataFram
     text = _with_defaults(session, names, text, plan, tables)
     sources = Sources(session, names)
     text = sources.replaced(text, session.doors.parse(text))
-    with session.writing(steps=sum(1 if replaces_where(each) is None else 2 for each in inserts(plan))) as work:
-        _lock(session, work, [(each, info) for each, info in zip(inserts(plan), tables, strict=True)], sources.tables)
-        work.pin(sources.tables)
-        with sources.shown(work.rows):
+    with session.writing(steps=sum(1 if replaces_where(each) is None else 2 for each in inserts(plan))) as transaction:
+        _lock(session, transaction, [(each, info) for each, info in zip(inserts(plan), tables, strict=True)], sources.tables)
+        transaction.pin(sources.tables)
+        with sources.shown(transaction.rows):
             plan = session.doors.parse(text)
             for each, info in zip(inserts(plan), tables, strict=True):
                 child = each.query()
                 rows = session.doors.frame(session.doors.inner_query(plan, child) if kind(plan) == "UnresolvedWith" else child)
-                _insert(session.doors, work, each, info, rows)
+                _insert(session.doors, transaction, each, info, rows)
     return session.nothing()
 
 
@@ -76,7 +76,7 @@ def replaces_where(node: Node) -> Node | None:
 
 
 def _lock(
-    session: SqlSession, work: SparkTransaction, into: Sequence[tuple[Node, AcidTableInfo]], sources: Sequence[AcidTableInfo]
+    session: SqlSession, transaction: SparkTransaction, into: Sequence[tuple[Node, AcidTableInfo]], sources: Sequence[AcidTableInfo]
 ) -> None:
     wanted: list[tuple[AcidTableInfo, int, Sequence[int]]] = []
     for node, info in into:
@@ -88,11 +88,11 @@ def _lock(
         else:
             wanted.append((info, LockType.SHARED_READ, [DataOperationType.INSERT]))
     wanted += [(info, LockType.SHARED_READ, [DataOperationType.SELECT]) for info in sources]
-    work.lock_all(wanted)
+    transaction.lock_all(wanted)
 
 
-def _insert(doors: Doors, work: SparkTransaction, node: Node, info: AcidTableInfo, rows: DataFrame) -> None:
-    table = AcidTable.within(work, info.database, info.name)
+def _insert(doors: Doors, transaction: SparkTransaction, node: Node, info: AcidTableInfo, rows: DataFrame) -> None:
+    table = AcidTable.within(transaction, info.database, info.name)
     if (gone := replaces_where(node)) is not None:
         by_name = node.isByName() if kind(node) == _WHERE else node.byName()
         table.delete(doors.column(gone))
@@ -111,7 +111,11 @@ def _insert(doors: Doors, work: SparkTransaction, node: Node, info: AcidTableInf
         table.insert(rows)
         return
     whole = _partition(info, static) if info.partition_columns.names and len(static) == len(info.partition_columns) else None
-    if whole is not None and node.ifPartitionNotExists() and work.txn.call(lambda client: partitions.found(client, info.table, [whole])):
+    if (
+        whole is not None
+        and node.ifPartitionNotExists()
+        and transaction.txn.call(lambda client: partitions.found(client, info.table, [whole]))
+    ):
         return
     table.insert_overwrite(rows, partitions=[] if whole is None else [whole])
 

@@ -19,15 +19,15 @@ def query(session: SqlSession, names: Names, text: str, plan: Node) -> DataFrame
     text = sources.replaced(text, plan)
     if not sources.tables:
         return None
-    if session.work is not None:
-        work = session.work
-        work.lock_to_read(sources.tables)
-        work.pin(sources.tables)
+    if session.transaction is not None:
+        transaction = session.transaction
+        transaction.lock_to_read(sources.tables)
+        transaction.pin(sources.tables)
         try:
-            with sources.shown(work.rows):
+            with sources.shown(transaction.rows):
                 return session.plain(text)
         finally:
-            work.pin([])
+            transaction.pin([])
     reader = Reader(session.spark, session.uri, [(table.database, table.name) for table in sources.tables], LEASE)
     try:
         with sources.shown(reader.rows):

@@ -48,7 +48,7 @@ class SqlSession:
         metastore_uri(spark)
         self.doors = Doors(spark)
         self.key = self.doors.key()
-        self.work: SparkTransaction | None = None
+        self.transaction: SparkTransaction | None = None
         self.views: dict[tuple[str, ...], View] = {}
 
     @classmethod
@@ -60,7 +60,7 @@ class SqlSession:
         made = cls(spark)
         kept = _SESSIONS.get(made.key)  # of another object of Python for the same session
         if kept is not None:
-            made.work, made.views = kept.work, kept.views
+            made.transaction, made.views = kept.transaction, kept.views
         spark.__dict__[_KEPT] = _SESSIONS[made.key] = made
         return made
 
@@ -88,39 +88,39 @@ class SqlSession:
 
         A statement of several `steps` that fails may have done some of them: then the session's transaction can only be rolled back.
         """
-        if self.work is not None:
+        if self.transaction is not None:
             try:
-                yield self.work
+                yield self.transaction
             except Exception as error:
                 if steps > 1:
-                    self.work.txn.spoil(error)
+                    self.transaction.txn.spoil(error)
                 raise
             finally:
-                self.work.pin([])
+                self.transaction.pin([])
             return
-        work = SparkTransaction(self.spark, self.uri)
-        with work.txn:
-            yield work
+        transaction = SparkTransaction(self.spark, self.uri)
+        with transaction.txn:
+            yield transaction
 
     def outside(self, what: str) -> None:
         """WrongStatement within a transaction: the metastore takes definitions back with none."""
-        if self.work is not None:
+        if self.transaction is not None:
             raise WrongStatement(f"{what} is not possible within a transaction, which could not take it back: COMMIT or ROLLBACK first")
 
     def begin(self) -> None:
         """Open a transaction for the statements that follow. WrongStatement within one."""
         self.outside("START TRANSACTION")
-        self.work = SparkTransaction(self.spark, self.uri)
+        self.transaction = SparkTransaction(self.spark, self.uri)
 
     def end(self, *, commit: bool) -> None:
         """Commit or abort the transaction. WrongStatement without one; TransactionLost, TxnAbortedException where the commit fails."""
-        work, self.work = self.work, None
-        if work is None:
+        transaction, self.transaction = self.transaction, None
+        if transaction is None:
             raise WrongStatement(f"no transaction is open to {'COMMIT' if commit else 'ROLLBACK'}: START TRANSACTION begins one")
         if commit:
-            work.txn.commit()
+            transaction.txn.commit()
         else:
-            work.txn.abort()
+            transaction.txn.abort()
 
 
 _SESSIONS: dict[str, SqlSession] = {}

@@ -2,7 +2,7 @@
 
 sources = Sources(session, names)
 text = sources.replaced(text, plan)           # SELECT * FROM __acid_7 AS `emp`
-with sources.shown(work.rows):                # the views are there for as long as plans are made
+with sources.shown(transaction.rows):         # the views are there for as long as plans are made
     session.plain(text)
 """
 

@@ -57,8 +57,8 @@ def _target(frame: DataFrame, name: str) -> Iterator[tuple[SqlSession, AcidTable
         yield session, Names(session, client).transactional(name_parts(name))
 
 
-def _table(work: SparkTransaction, info: AcidTableInfo) -> AcidTable:
-    return AcidTable.within(work, info.database, info.name)
+def _table(transaction: SparkTransaction, info: AcidTableInfo) -> AcidTable:
+    return AcidTable.within(transaction, info.database, info.name)
 
 
 def insert_into(frame: DataFrame, name: str, *, overwrite: bool) -> bool:
@@ -73,8 +73,8 @@ def insert_into(frame: DataFrame, name: str, *, overwrite: bool) -> bool:
                 "insertInto matches columns by position"
             )
         rows = frame.toDF(*columns)
-        with session.writing() as work:
-            (_table(work, info).insert_overwrite if overwrite else _table(work, info).insert)(rows)
+        with session.writing() as transaction:
+            (_table(transaction, info).insert_overwrite if overwrite else _table(transaction, info).insert)(rows)
     return True
 
 
@@ -87,8 +87,8 @@ def save_as_table(frame: DataFrame, said: Said) -> bool:
                 return False
             _create(session, frame, said, if_not_exists=mode == "ignore")
         elif mode == "append":
-            with session.writing() as work:
-                _table(work, info).insert(frame)
+            with session.writing() as transaction:
+                _table(transaction, info).insert(frame)
         elif mode != "ignore":
             _create(session, frame, said, replace=mode == "overwrite", there=info)
     return True
@@ -151,8 +151,8 @@ def append(frame: DataFrame, name: str) -> bool:
     with _target(frame, name) as (session, info):
         if info is None:
             return False
-        with session.writing() as work:
-            _table(work, info).insert(frame)
+        with session.writing() as transaction:
+            _table(transaction, info).insert(frame)
     return True
 
 
@@ -161,8 +161,8 @@ def overwrite_partitions(frame: DataFrame, name: str) -> bool:
     with _target(frame, name) as (session, info):
         if info is None:
             return False
-        with session.writing() as work:
-            _table(work, info).insert_overwrite(frame)
+        with session.writing() as transaction:
+            _table(transaction, info).insert_overwrite(frame)
     return True
 
 
@@ -171,8 +171,8 @@ def overwrite(frame: DataFrame, name: str, condition: Column) -> bool:
     with _target(frame, name) as (session, info):
         if info is None:
             return False
-        with session.writing(steps=2) as work:
-            table = _table(work, info)
+        with session.writing(steps=2) as transaction:
+            table = _table(transaction, info)
             table.delete(condition)
             table.insert(frame)
     return True

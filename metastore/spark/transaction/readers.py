@@ -41,14 +41,14 @@ class Reader:
         """`names` are the tables as (database, name)."""
         self._spark = spark
         self._lease = float(lease)  # a value that is not a number fails here, and not in the thread that checks all readers
-        self._work = SparkTransaction(spark, uri, read_only=True)
+        self._transaction = SparkTransaction(spark, uri, read_only=True)
         self._leaves: list[list[Any]] = []
         self.used = time.monotonic()
         self.tables: list[AcidTableInfo] = []
         try:
-            self.tables = [self._work.load(*name) for name in names]
-            self._work.lock_to_read(self.tables)
-            self._work.pin(self.tables)
+            self.tables = [self._transaction.load(*name) for name in names]
+            self._transaction.lock_to_read(self.tables)
+            self._transaction.pin(self.tables)
         except BaseException:
             self.close()
             raise
@@ -56,7 +56,7 @@ class Reader:
     def rows(self, table: AcidTableInfo, *, row_id: bool = False, partition_filter: str | None = None) -> DataFrame:
         """Return the rows of one of the tables, which the reader keeps from now on. FileError, NotEnoughHistory."""
         try:
-            frame = self._work.rows(table, row_id=row_id, partition_filter=partition_filter)
+            frame = self._transaction.rows(table, row_id=row_id, partition_filter=partition_filter)
             self._leaves.append(_weak_leaves(self._spark, frame))
         except BaseException:
             self.close()
@@ -76,7 +76,7 @@ class Reader:
         """End the transaction, unless that is done."""
         with _GUARD:
             _OPEN.discard(self)
-        self._work.close()
+        self._transaction.close()
 
 
 _GUARD = threading.Lock()

@@ -119,18 +119,18 @@ def _finer_error(table: AcidTableInfo, selected: Selected) -> CanNotKeep:
     )
 
 
-def check_kept(work: SparkTransaction, table: AcidTableInfo, changed: DataFrame, given: Iterable[str]) -> None:
+def check_kept(transaction: SparkTransaction, table: AcidTableInfo, changed: DataFrame, given: Iterable[str]) -> None:
     """Raise CanNotKeep where rows that are written anew (by id and folder) have times of nanoseconds in columns not `given`."""
     kept = StructType([column for column in table.columns if column.name not in set(given)])
     finer = has_finer(kept, lambda name: F.col("row")[name])
     if finer is None:
         return
-    snapshot = work.snapshot(table)
+    snapshot = transaction.snapshot(table)
     # Files of Spark have microseconds at most.
-    selected = [replace(each, inserts=not_of_spark(work.spark, each.inserts)) for each in work.selected(table, snapshot)]
+    selected = [replace(each, inserts=not_of_spark(transaction.spark, each.inserts)) for each in transaction.selected(table, snapshot)]
     if not any(each.inserts or each.growing or each.originals for each in selected):
         return
-    events = inserted_events(work.spark, _with_texts(table), selected, snapshot).where(finer)
+    events = inserted_events(transaction.spark, _with_texts(table), selected, snapshot).where(finer)
     ids = changed.select(F.col(row_id_name(table)).alias("__changed"), F.col(FOLDER).alias("__changed_folder"))
     same = [
         F.col("__changed.writeid") == F.col("originalTransaction"),

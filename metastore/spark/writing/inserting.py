@@ -15,19 +15,19 @@ from metastore.spark.writing.statements import Statement
 
 
 def insert(
-    work: SparkTransaction, info: AcidTableInfo, rows: DataFrame, *, overwrite: bool = False, partitions: Sequence[str] = ()
+    transaction: SparkTransaction, info: AcidTableInfo, rows: DataFrame, *, overwrite: bool = False, partitions: Sequence[str] = ()
 ) -> None:
     """Write rows, whose columns are matched by name; missing ones have their defaults.
 
     An overwrite replaces all rows of the table, or of the partitions of the new rows and of those that `partitions` names, `k=v/..`.
     WrongColumns, DoesNotFit, ConstraintViolated, CanNotKeepConstraint, CanNotChange.
     """
-    number = work.next_statement(info)
+    number = transaction.next_statement(info)
     if overwrite:
-        give_way(work.spark, info)
+        give_way(transaction.spark, info)
     operation = DataOperationType.UPDATE if overwrite else DataOperationType.INSERT
-    work.lock(info, LockType.EXCLUSIVE if overwrite else LockType.SHARED_READ, operation)
+    transaction.lock(info, LockType.EXCLUSIVE if overwrite else LockType.SHARED_READ, operation)
     names = [info.partition_name(name) for name in partitions]
-    with Statement(work, info, number) as statement:
+    with Statement(transaction, info, number) as statement:
         statement.insert(writing.fitted(info, rows, statement.constraints), overwrite=overwrite, partitions=names)
         statement.place()

@@ -143,19 +143,19 @@ class MergeBuilder:
         """
         return self._run(self._execute)
 
-    def _execute(self, work: SparkTransaction, info: AcidTableInfo) -> dict[str, int]:
-        with judged_by_spark(work.spark, self._expressions()):
-            number = writing.lock_to_change(work, info, *self._operations())
-            with Statement(work, info, number) as statement:
-                return self._done(work, info, statement)
+    def _execute(self, transaction: SparkTransaction, info: AcidTableInfo) -> dict[str, int]:
+        with judged_by_spark(transaction.spark, self._expressions()):
+            number = writing.lock_to_change(transaction, info, *self._operations())
+            with Statement(transaction, info, number) as statement:
+                return self._done(transaction, info, statement)
 
-    def _done(self, work: SparkTransaction, info: AcidTableInfo, statement: Statement) -> dict[str, int]:
+    def _done(self, transaction: SparkTransaction, info: AcidTableInfo, statement: Statement) -> dict[str, int]:
         new = self._source.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            rows = work.rows(info, row_id=True, folder=True)
-            plan = self._planned(_Target(info, rows, partial(default, work.spark, info, statement.constraints)), new)
+            rows = transaction.rows(info, row_id=True, folder=True)
+            plan = self._planned(_Target(info, rows, partial(default, transaction.spark, info, statement.constraints)), new)
             try:
-                return self._write(work, info, plan, statement)
+                return self._write(transaction, info, plan, statement)
             finally:
                 plan.matched.unpersist()
         finally:
@@ -261,7 +261,7 @@ class MergeBuilder:
         conditions = [clause.condition for clause in clauses if clause.condition is not None]
         return [self._condition, *conditions, *(value for clause in clauses for value in (clause.values or {}).values())]
 
-    def _write(self, work: SparkTransaction, info: AcidTableInfo, plan: _Plan, statement: Statement) -> dict[str, int]:
+    def _write(self, transaction: SparkTransaction, info: AcidTableInfo, plan: _Plan, statement: Statement) -> dict[str, int]:
         matched = plan.matched
         _check_single(info, matched)
         updates = [number for number, clause in enumerate(self._changes) if clause.values is not None]
@@ -269,7 +269,7 @@ class MergeBuilder:
         updated = sum(count for number, count in counts.items() if number in updates)
         deleted = sum(count for number, count in counts.items() if number >= 0) - updated
         if updated:
-            check_kept(work, info, matched.where(F.col(ACTION).isin(updates)), plan.given)
+            check_kept(transaction, info, matched.where(F.col(ACTION).isin(updates)), plan.given)
         inserted = plan.inserted.count() if plan.inserted is not None else 0
         fresh = [matched.where(F.col(ACTION).isin(updates)).select(*quoted(info.schema.names))] if updated else []
         fresh += [plan.inserted] if plan.inserted is not None and inserted else []

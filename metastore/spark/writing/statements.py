@@ -1,6 +1,6 @@
 """One statement of a transaction leaves all of its files in the table, or none: a failure that is caught does not reach the commit.
 
-    with Statement(work, table, number) as statement:
+    with Statement(transaction, table, number) as statement:
         statement.insert(rows)
         statement.delete(gone, DataOperationType.UPDATE)
         statement.place()
@@ -35,8 +35,8 @@ class NotTakenBack(Exception):
 class Statement:
     """The files of one statement: a context, whose end removes staged files."""
 
-    def __init__(self, work: SparkTransaction, table: AcidTableInfo, number: int) -> None:
-        self._work = work
+    def __init__(self, transaction: SparkTransaction, table: AcidTableInfo, number: int) -> None:
+        self._transaction = transaction
         self._table = table
         self._number = number
         self._parts: list[str] = []
@@ -47,12 +47,12 @@ class Statement:
 
     def __exit__(self, *_: object) -> None:
         for part in self._parts:
-            remove_staged(self._work.files, staging(self._work.txn.id, self._table, part))
+            remove_staged(self._transaction.files, staging(self._transaction.txn.id, self._table, part))
 
     @cached_property
     def constraints(self) -> Constraints:
         """The constraints of the table, as they are once it is locked."""
-        return self._work.constraints(self._table)
+        return self._transaction.constraints(self._table)
 
     def insert(self, rows: DataFrame, *, overwrite: bool = False, partitions: Sequence[str] = ()) -> None:
         """Compute rows (`writing.fitted`) and write them aside. ConstraintViolated, FileError and Spark's errors.
@@ -60,7 +60,7 @@ class Statement:
         An overwrite empties `partitions`, by Hive's names, if they get no row.
         """
         staged = writing.insert(
-            self._work,
+            self._transaction,
             self._table,
             kept(self._table, self.constraints, rows),
             self._part("insert"),
@@ -72,7 +72,7 @@ class Statement:
 
     def delete(self, gone: DataFrame, operation: int) -> None:
         """Write delete events for rows (ids and `__metastore_folder`) aside; `operation` is a DataOperationType. FileError."""
-        staged = writing.delete(self._work, self._table, gone, self._part("delete"), statement=self._number)
+        staged = writing.delete(self._transaction, self._table, gone, self._part("delete"), statement=self._number)
         self._staged.append((staged, operation))
 
     def _part(self, kind: str) -> str:
@@ -86,19 +86,19 @@ class Statement:
             return
         made: list[str] = []
         try:
-            self._report([(writing.move(self._work, self._table, staged, made), operation) for staged, operation in self._staged])
+            self._report([(writing.move(self._transaction, self._table, staged, made), operation) for staged, operation in self._staged])
         except BaseException as error:
             self._take_back(made, error)
             raise
         if any(staged.overwrite for staged, _ in self._staged):
-            self._work.overwrote(self._table)
+            self._transaction.overwrote(self._table)
 
     def _report(self, reached: list[tuple[list[str], int]]) -> None:
         """Report which partitions were written, each once: conflicts are found by rows that went, not by those that came."""
         operations: dict[str, int] = {}
         for names, operation in reached:
             operations |= {name: operation for name in names if operation != DataOperationType.INSERT or name not in operations}
-        table, txn = self._table, self._work.txn
+        table, txn = self._table, self._transaction.txn
         statistics.forget(txn, table.table, sorted(operations))
         for operation in sorted(set(operations.values())):
             names = sorted(name for name in operations if operations[name] == operation)
@@ -107,10 +107,10 @@ class Statement:
     def _take_back(self, made: list[str], error: BaseException) -> None:
         for directory in made:
             try:
-                self._work.files.delete(directory)
+                self._transaction.files.delete(directory)
             except FileError as left:
                 reason = NotTakenBack(
                     f"a statement on {self._table.full_name} failed ({error}), and its files in {directory} can not be removed "
                     f"({left}); the transaction can not be committed, begin it again"
                 )
-                self._work.txn.spoil(reason)
+                self._transaction.txn.spoil(reason)

@@ -92,20 +92,20 @@ class StagedFiles:
 
 
 def insert(
-    work: SparkTransaction, table: AcidTableInfo, new: DataFrame, part: str, *, statement: int, overwrite: bool = False
+    transaction: SparkTransaction, table: AcidTableInfo, new: DataFrame, part: str, *, statement: int, overwrite: bool = False
 ) -> StagedFiles:
     """Write rows (`fitted`) as inserted by this transaction into the staging folder of a part of its work. TooManyBuckets.
 
     With `overwrite` they replace all rows of the table, or of their partitions.
     """
-    write_id = work.txn.write_id(table.database, table.name)
+    write_id = transaction.txn.write_id(table.database, table.name)
     name = base_name(write_id) if overwrite else delta_name(write_id, write_id, statement)
     keys = [f"{KEY}{place}" for place in range(len(table.partition_columns))]
     with_buckets, events = _placed(table, new.select("*", *_key_texts(table)), keys)
     if table.is_insert_only:
         others = [*keys, *([BUCKET] if with_buckets else [])]
         plain = events.select(*(F.col(f"`{column}`") for column in [*table.columns.names, *others]))
-        rows, source, options = to_write(table, plain, others, time_zone(work.spark))
+        rows, source, options = to_write(table, plain, others, time_zone(transaction.spark))
     else:
         source, options = "orc", orc_options(table)
         number = F.col(BUCKET) if with_buckets else F.spark_partition_id()
@@ -122,10 +122,10 @@ def insert(
     by = [*keys, *([BUCKET] if with_buckets else [])]
     if by and not table.is_insert_only:
         rows = rows.sortWithinPartitions(*by, "rowId")
-    found = write_staged(work, table, rows, part, source, options, by)
+    found = write_staged(transaction, table, rows, part, source, options, by)
     if not table.is_insert_only:
-        describe(work.spark, lengths(found), deletes=False)
-    return StagedFiles(name, found, lambda texts: _hive_name(table, texts, time_zone(work.spark)), overwrite)
+        describe(transaction.spark, lengths(found), deletes=False)
+    return StagedFiles(name, found, lambda texts: _hive_name(table, texts, time_zone(transaction.spark)), overwrite)
 
 
 def _key_texts(table: AcidTableInfo) -> list[Column]:
@@ -201,9 +201,9 @@ def decoded(number: Column) -> Column:
     return F.when(version == 1, F.shiftright(number, 16).bitwiseAND(F.lit(0xFFF))).otherwise(number)
 
 
-def delete(work: SparkTransaction, table: AcidTableInfo, gone: DataFrame, part: str, *, statement: int) -> StagedFiles:
+def delete(transaction: SparkTransaction, table: AcidTableInfo, gone: DataFrame, part: str, *, statement: int) -> StagedFiles:
     """Write delete events for rows (ids and `__metastore_folder`) into the staging folder of a part of the transaction's work."""
-    write_id = work.txn.write_id(table.database, table.name)
+    write_id = transaction.txn.write_id(table.database, table.name)
     keys = [F.expr(text).alias(f"{KEY}{place}") for place, text in enumerate(key_texts(table))]
     identity = F.col(row_id_name(table))
     by = [*(f"{KEY}{place}" for place in range(len(keys))), BUCKET]
@@ -218,8 +218,8 @@ def delete(work: SparkTransaction, table: AcidTableInfo, gone: DataFrame, part: 
         decoded(identity["bucketid"]).alias(BUCKET),
     )
     events = one_task_for_each(events, by).sortWithinPartitions(*by, "originalTransaction", "bucket", "rowId")
-    found = write_staged(work, table, events, part, "orc", orc_options(table), by)
-    describe(work.spark, lengths(found), deletes=True)
+    found = write_staged(transaction, table, events, part, "orc", orc_options(table), by)
+    describe(transaction.spark, lengths(found), deletes=True)
     name = delta_name(write_id, write_id, statement, is_delete=True)
     return StagedFiles(name, found, lambda texts: make_partition_name(table.partition_columns.names, texts))
 
@@ -230,17 +230,23 @@ def one_task_for_each(rows: DataFrame, by: Sequence[str]) -> DataFrame:
 
 
 def write_staged(
-    work: SparkTransaction, table: AcidTableInfo, rows: DataFrame, part: str, source: str, options: dict[str, str], by: Sequence[str] = ()
+    transaction: SparkTransaction,
+    table: AcidTableInfo,
+    rows: DataFrame,
+    part: str,
+    source: str,
+    options: dict[str, str],
+    by: Sequence[str] = (),
 ) -> list[tuple[str, Status]]:
     """Let Spark write into the staging folder; return (path of the directories below it, file) of all files, `part-N-..` of task N."""
-    folder = staging(work.txn.id, table, part)
+    folder = staging(transaction.txn.id, table, part)
     try:
         writer = rows.write.format(source).mode("overwrite").options(**options).option("maxRecordsPerFile", 0)
-        with as_hive_writes(work.spark, source):
+        with as_hive_writes(transaction.spark, source):
             writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").partitionBy(*by).save(folder)
-        return list(_below(work, folder, ""))
+        return list(_below(transaction, folder, ""))
     except BaseException:
-        remove_staged(work.files, folder)
+        remove_staged(transaction.files, folder)
         raise
 
 
@@ -249,48 +255,50 @@ def lengths(found: Iterable[tuple[str, Status]]) -> list[tuple[str, int]]:
     return [(status.path, status.length) for _, status in found]
 
 
-def _below(work: SparkTransaction, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
+def _below(transaction: SparkTransaction, folder: str, inner: str) -> Iterable[tuple[str, Status]]:
     """Yield the files of `write_staged`. FileError for any file that Spark does not write there: a skipped one would be lost."""
     directories = []
-    for status in work.files.list(folder):
+    for status in transaction.files.list(folder):
         if status.is_directory and status.name.startswith((f"{KEY}", f"{BUCKET}=")):
             directories.append(status)
         elif not status.is_directory and _PART.match(status.name):
             yield inner, status
         elif not status.name.startswith(".") and status.name not in _OF_SPARK:
             raise FileError(f"{status.path} is nothing that Spark writes; no row of the statement was given its place")
-    below = in_parallel(lambda status: list(_below(work, status.path, f"{inner}/{status.name}" if inner else status.name)), directories)
+    below = in_parallel(
+        lambda status: list(_below(transaction, status.path, f"{inner}/{status.name}" if inner else status.name)), directories
+    )
     for each in below:
         yield from each
 
 
-def write_plain(work: SparkTransaction, table: AcidTableInfo, rows: DataFrame, target: Table) -> None:
+def write_plain(transaction: SparkTransaction, table: AcidTableInfo, rows: DataFrame, target: Table) -> None:
     """Write rows of a table, as files without events, into a plain table of the same columns and format. FileError."""
     into = AcidTableInfo(target)
     keys = [f"{KEY}{place}" for place in range(len(table.partition_columns))]
-    zone = time_zone(work.spark)
+    zone = time_zone(transaction.spark)
     plain = rows.select("*", *_key_texts(table)).select(*(F.col(f"`{column}`") for column in [*table.columns.names, *keys]))
     written, source, options = to_write(table, plain, keys, zone) if table.is_insert_only else (plain, "orc", {})
-    found = write_staged(work, into, written, "plain", source, options, keys)
+    found = write_staged(transaction, into, written, "plain", source, options, keys)
     by_texts = [(_parts(inner)[0], status) for inner, status in found]
     named = [(_hive_name(table, texts, zone) if texts else "", status) for texts, status in by_texts]
-    folders = _folders(work, into, list(dict.fromkeys(name for name, _ in named)))
+    folders = _folders(transaction, into, list(dict.fromkeys(name for name, _ in named)))
     for folder in folders.values():
-        work.files.make(folder.location)
-    in_parallel(lambda item: work.files.rename(item[1].path, f"{folders[item[0]].location}/{item[1].name}"), named)
-    in_parallel(lambda folder: work.files.sync(folder.location, into.location), folders.values())
-    remove_staged(work.files, staging(work.txn.id, into, "plain"))
+        transaction.files.make(folder.location)
+    in_parallel(lambda item: transaction.files.rename(item[1].path, f"{folders[item[0]].location}/{item[1].name}"), named)
+    in_parallel(lambda folder: transaction.files.sync(folder.location, into.location), folders.values())
+    remove_staged(transaction.files, staging(transaction.txn.id, into, "plain"))
 
 
-def _folders(work: SparkTransaction, table: AcidTableInfo, names: Sequence[str], *, overwrite: bool = False) -> dict[str, Folder]:
+def _folders(transaction: SparkTransaction, table: AcidTableInfo, names: Sequence[str], *, overwrite: bool = False) -> dict[str, Folder]:
     """Return the folders of partitions by Hive's names; new partitions are added to the metastore first."""
     if not table.table.partitionKeys:
         return {"": Folder(table.location)}
-    partitions = work.txn.call(lambda client: found_or_added(client, table.table, names, overwrite=overwrite))
+    partitions = transaction.txn.call(lambda client: found_or_added(client, table.table, names, overwrite=overwrite))
     return {name: table.folder(partitions[name]) for name in names}
 
 
-def move(work: SparkTransaction, table: AcidTableInfo, staged: StagedFiles, made: list[str]) -> list[str]:
+def move(transaction: SparkTransaction, table: AcidTableInfo, staged: StagedFiles, made: list[str]) -> list[str]:
     """Give files their places, noting in `made` the directories first; return the names of the partitions. FileError."""
     by_partition: dict[str, list[tuple[str, int]]] = {}
     for inner, status in staged.files:
@@ -301,12 +309,12 @@ def move(work: SparkTransaction, table: AcidTableInfo, staged: StagedFiles, made
         by_partition.setdefault("", [])
     for partition in staged.emptied:
         by_partition.setdefault(partition, [])
-    folders = _folders(work, table, list(by_partition), overwrite=staged.overwrite)
+    folders = _folders(transaction, table, list(by_partition), overwrite=staged.overwrite)
 
     def put(partition: str) -> None:
         target = f"{folders[partition].location}/{staged.name}"
         made.append(target)
-        placing.place(work.files, table, target, by_partition[partition])
+        placing.place(transaction.files, table, target, by_partition[partition])
 
     in_parallel(put, by_partition)
     return sorted(folders[partition].name for partition in by_partition if partition)
@@ -332,7 +340,7 @@ def task_of(file: Status) -> int:
     return int(match[1])
 
 
-def lock_to_change(work: SparkTransaction, info: AcidTableInfo, *operations: int) -> int:
+def lock_to_change(transaction: SparkTransaction, info: AcidTableInfo, *operations: int) -> int:
     """Lock a table against all other writers that update or delete, and return the number of the statement.
 
     `operations` (DataOperationType) are all that it does: the metastore asks for a privilege for each. CanNotChange for an insert-only
@@ -340,6 +348,6 @@ def lock_to_change(work: SparkTransaction, info: AcidTableInfo, *operations: int
     """
     if info.is_insert_only:
         raise CanNotChange(f"{info.full_name} is insert-only: rows can be added and overwritten, not updated, deleted or merged")
-    statement = work.next_statement(info)
-    work.lock(info, LockType.EXCL_WRITE, *operations)
+    statement = transaction.next_statement(info)
+    transaction.lock(info, LockType.EXCL_WRITE, *operations)
     return statement

@@ -19,7 +19,7 @@ from metastore.spark.table import AcidTable
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 
-class Work(SparkTransaction):
+class OpenTransaction(SparkTransaction):
     """A transaction whose tables are found by their names."""
 
     def table(self, name: str) -> AcidTable:
@@ -28,12 +28,12 @@ class Work(SparkTransaction):
 
 
 @contextmanager
-def transaction(spark: SparkSession, uri: str | None = None) -> Iterator[Work]:
+def transaction(spark: SparkSession, uri: str | None = None) -> Iterator[OpenTransaction]:
     """Open a transaction; leaving the block commits it, an error aborts it.
 
     `uri` is the metastore's, by default from Spark's own configuration. TransactionLost, TxnAbortedException when the commit fails: then
     none of its rows are seen.
     """
-    work = Work(spark, uri)
-    with work.txn:
-        yield work
+    transaction = OpenTransaction(spark, uri)
+    with transaction.txn:
+        yield transaction
