@@ -34,7 +34,7 @@ settings.load_profile("busy machine")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--on-all-databases", action="store_true", help="run tests of rules on every database too")
-    parser.addoption("--update-statement-counts", action="store_true", help="write tests/support/statement_counts.json anew")
+    parser.addoption("--update-statement-counts", action="store_true", help="rewrite tests/support/statement_counts.json")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -24,8 +24,8 @@ CLAUSE = re.compile(
       | \b(by|for|from|of|to|with|without|at|than|as|and|or)\ (who|that\ of)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-PERSONS = re.compile(r"\b(tell|tells|told|lies|let in|lets in|as it stands|goes by)\b", re.IGNORECASE)
-"""The code does not speak, lie, or go by something; see the table in the glossary."""
+PERSONS = re.compile(r"\b(tell|tells|told|lies|let in|lets in|as it stands|goes by|anew)\b", re.IGNORECASE)
+"""The code does not speak, lie, or go by something, and does things again, not anew; see the table in the glossary."""
 
 
 def docstrings(source: str) -> Iterator[tuple[int, str]]:

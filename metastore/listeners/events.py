@@ -244,7 +244,7 @@ class Insert(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reload(Event):
-    """A client's notice that caches of a table, or of some of its partitions, should be read anew (`fire_listener_event`)."""
+    """A client's notice that caches of a table, or of some of its partitions, should be read again (`fire_listener_event`)."""
 
     table: Table
     """With the parameters that the client sent beside those that it has."""

@@ -2,7 +2,7 @@
 
     .staging_txn_N_ATTEMPT/     the files of one attempt of a task; those of attempts that Spark does not choose are removed
     delta_W_W_S/bucket_B        full transactional: B is the task, S counts its files for one partition, from 256 on for tasks from 4,096 on
-                                whose B begins anew; in a bucketed table B is the hash bucket, S the task
+                                whose B starts at 0; in a bucketed table B is the hash bucket, S the task
     delta_W_W_0000/00000B_0     insert-only
     base_W/..                   an overwrite
 

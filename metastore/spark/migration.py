@@ -1,7 +1,7 @@
 """Turn a plain table into a transactional one in place, and a transactional one into a plain one. Nobody else may use it meanwhile.
 
 Into a transactional one: the files keep their places; files with names that Hive does not take for buckets get such names, and get their
-own back when the change of the table fails. Back: the rows are written anew beside the table, which is then exchanged.
+own back when the change of the table fails. Back: the rows are rewritten beside the table, which is then exchanged.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _rename_files(transaction: SparkTransaction, info: AcidTableInfo, folder: Fo
 
 
 def to_plain(spark: SparkSession, name: str, *, uri: str | None = None) -> None:
-    """Make a transactional table a plain managed one of the same format, by writing its rows anew.
+    """Make a transactional table a plain managed one of the same format, by writing its rows again.
 
     LockTimeout, TableChanged, FileError, CanNotKeep, and the Thrift exceptions of the metastore: then the table is unchanged, and files
     beside it are removed. CanNotConvert when the exchange at the end broke off: its text has the place of the rows.

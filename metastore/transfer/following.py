@@ -1,4 +1,4 @@
-"""Bring a database of this server up to date with a source that is still in use, until the switch: changed objects are written anew.
+"""Bring a database of this server up to date with a source that is still in use, until the switch: changed objects are rewritten.
 
 The source's notification log names the tables that were changed; where there is none, or it begins too late, both sides are compared. A
 table that was changed is removed and written again as a whole; objects outside of tables are written again each time.

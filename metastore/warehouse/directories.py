@@ -131,7 +131,7 @@ class Warehouse:
                 return None
 
     def write(self, location: str, data: bytes) -> None:
-        """Make a small file, or write it anew, in a directory that is there. MetaError."""
+        """Make a small file, or overwrite it, in a directory that is there. MetaError."""
         with Explained(f"{location} can not be written"):
             files, path = self._at(location)
             files.write(path, data)

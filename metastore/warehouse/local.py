@@ -64,7 +64,7 @@ class LocalFiles:
             return file.read(most)
 
     def write(self, path: str, data: bytes) -> None:
-        """Make a small file, or write it anew."""
+        """Make a small file, or overwrite it."""
         with open(path, "wb") as file:
             file.write(data)
 

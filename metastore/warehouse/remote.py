@@ -64,7 +64,7 @@ class RemoteFiles:
         return bytes(self._system.cat_file(path) if most is None else self._system.cat_file(path, start=0, end=most))
 
     def write(self, path: str, data: bytes) -> None:
-        """Make a small file, or write it anew."""
+        """Make a small file, or overwrite it."""
         self._system.pipe_file(path, data)
 
     def is_writable(self, path: str) -> bool:  # noqa: ARG002  # see LocalFiles

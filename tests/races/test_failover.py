@@ -1,4 +1,4 @@
-"""The standby of a PostgreSQL server takes over while clients write: what was acknowledged is there, and nobody starts a server anew."""
+"""The standby of a PostgreSQL server takes over while clients write: what was acknowledged is there, and nobody starts a server again."""
 
 from __future__ import annotations
 

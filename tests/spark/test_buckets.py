@@ -33,7 +33,7 @@ def bucket(values: list[object], arrow: list[pa.DataType], kinds: list[str], ver
 def placed(spark: SparkSession, table: AcidTable) -> dict[int, set[tuple[int, str]]]:
     """The (id, name) of the rows by the number in the name of their file, over all visible directories; bucket columns must agree.
 
-    The server's cleaner may take directories away meanwhile: then the others are read anew.
+    The server's cleaner may take directories away meanwhile: then the others are read again.
     """
     root = Path(table.detail().first().location.removeprefix("file:"))
     while True:

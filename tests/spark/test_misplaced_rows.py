@@ -343,7 +343,7 @@ def test_the_format_refuses_a_task_that_row_ids_do_not_tell_from_others(
 
 @pytest.mark.skipif(not HAS_FORMAT, reason="Python data sources came with Spark 4")
 def test_tasks_of_the_format_that_write_the_same_bucket(spark: SparkSession, make_table: TableMaker) -> None:
-    """From the 4,097th on buckets begin anew, with statements that no other task has."""
+    """From the 4,097th on buckets begin again, with statements that no other task has."""
     from metastore.spark.data_source_files import TaskFiles
     from metastore.spark.data_source_plan import FILES_OF_A_TASK
     from metastore.spark.data_source_writing import WriteRequest, finish

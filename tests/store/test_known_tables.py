@@ -148,7 +148,7 @@ def test_what_fails_on_the_table_as_it_is_fails_once(call: Call, part: Partition
 
 
 def test_a_refusal_costs_what_the_lock_costs(call: Call, part: Partition, counts: StatementCounts) -> None:
-    """The row was seen while it was locked: nothing is read anew, and no statement is sent again."""
+    """The row was seen while it was locked: nothing is read again, and no statement is sent again."""
     missing = deepcopy(part)
     missing.values = ["9"]
     narrower = deepcopy(part)

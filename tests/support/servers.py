@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def free_port() -> int:
-    """Return a port that is free now, and that the system gives nobody who asks for any: it stays free while a server is started anew."""
+    """Return a port that is free now, and that the system gives nobody who asks for any: it stays free while a server is started again."""
     while True:
         port = random.randrange(10_000, 32_000)  # below what Linux calls ephemeral
         with socket.socket() as probe, suppress(OSError):

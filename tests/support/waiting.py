@@ -36,7 +36,7 @@ def until(look: Callable[[], T], is_there: Callable[[T], object] = bool, *, miss
 
 
 def waited_for(session: Session) -> bool:
-    """Tell whether another transaction waits for this one. MariaDB looks anew for who did not ask for a tenth of a second."""
+    """Tell whether another transaction waits for this one. MariaDB looks again for who did not ask for a tenth of a second."""
     time.sleep(0 if session.database.driver.name == "postgresql" else 0.15)
     session.cursor.execute(WAITING[session.database.driver.name])
     found: int = session.cursor.fetchone()[0]

@@ -233,7 +233,7 @@ def test_a_killed_restore_goes_on(fresh_database_url: str, tmp_path: Path) -> No
 
 
 def test_a_table_that_is_half_there_is_not_left_so(fresh_database_url: str, tmp_path: Path) -> None:
-    """A batch of its partitions is written when the restore breaks off: who goes on removes them and begins the table anew."""
+    """A batch of its partitions is written when the restore breaks off: who goes on removes them and begins the table again."""
     source = large(tmp_path / "large", 1, 7000)
 
     def broken_off() -> Iterator[Record]:

@@ -1,4 +1,4 @@
-"""Match a file's columns with its table's, and decide whether their values may be written anew as values of the table's types.
+"""Match a file's columns with its table's, and decide whether their values may be rewritten as values of the table's types.
 
 Hive takes the columns of an ORC file by position, not by name, and the fields of structs within them by name. Columns that the
 file does not have, since they were added later, are null. This module reads no file.
@@ -18,7 +18,7 @@ _WHOLE = {"tinyint": 3, "smallint": 5, "int": 10, "integer": 10, "bigint": 19}
 
 
 def loss(there: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, str]]) -> str | None:
-    """Return why a file, given by the (name, Hive type) of its columns, can not be written anew in a table's columns, None if it can.
+    """Return why a file, given by the (name, Hive type) of its columns, can not be rewritten in a table's columns, None if it can.
 
     It can where a metastore lets the one type become the other, as Hive's compactor does: readers then see the same as before, though a
     float that became a string is not a float any more.

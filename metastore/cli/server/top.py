@@ -81,7 +81,7 @@ def view(before: Sample, now: Sample, waiting: list[Sequence[str]], calls: list[
     rates = []
     for method, (number, errors, seconds) in now.calls.items():
         past = before.calls.get(method, Calls())
-        if number > past.number:  # else the server was started anew, or nobody called it
+        if number > past.number:  # else the server was started again, or nobody called it
             made = number - past.number
             rates.append((made / passed, method, (seconds - past.seconds) / made * 1000, (errors - past.errors) / passed))
     rates.sort(reverse=True)

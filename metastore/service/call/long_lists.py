@@ -13,7 +13,7 @@ class Taker(Protocol):
     """Takes the pages of a list, one after the other."""
 
     def begin(self) -> None:
-        """Forget all pages: the first page follows, perhaps again, because reading may be tried anew."""
+        """Forget all pages: the first page follows, perhaps again, because reading may be tried again."""
 
     def take(self, page: list[Any]) -> None:
         """Take the next page."""

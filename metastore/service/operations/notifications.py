@@ -105,7 +105,7 @@ def _names(names: Sequence[str] | None) -> list[str] | None:
 
 
 def fire_listener_event(call: Call, name: TableName, request: FireEventRequest) -> list[int]:
-    """Notify listeners that a client wrote files into a table or its partitions, or read them anew; return the ids of the events.
+    """Notify listeners that a client wrote files into a table or its partitions, or read them again; return the ids of the events.
 
     NoSuchObject, MetaError.
     """
@@ -133,7 +133,7 @@ def fire_listener_event(call: Call, name: TableName, request: FireEventRequest) 
 
 
 def _reload(call: Call, name: TableName, table: Table, request: FireEventRequest) -> Reload:
-    """Return the event of a client that read a table anew, or the partitions that it names: one, or the existing ones of several."""
+    """Return the event of a client that read a table again, or the partitions that it names: one, or the existing ones of several."""
     one, several = request.partitionVals, request.batchPartitionValsForRefresh or []
     found = _partitions(call, name, table, [one] if one else several)
     if one:

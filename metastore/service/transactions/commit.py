@@ -197,7 +197,7 @@ def _turn(
 ) -> tuple[int, Sequence[Intent], list[RowChange]]:
     """Keep others that change the same tables waiting; return the commit id, the writes, and the commits since it began.
 
-    The writes are read anew with each turn, as a table may have got another name while it was waited for. An earlier `turn` is used if it
+    The writes are read again with each turn, as a table may have got another name while it was waited for. An earlier `turn` is used if it
     covers all tables. Without `checks_conflicts` no other commits are read.
     """
     while True:

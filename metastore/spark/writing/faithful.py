@@ -120,7 +120,7 @@ def _finer_error(table: AcidTableInfo, selected: Selected) -> CanNotKeep:
 
 
 def check_kept(transaction: SparkTransaction, table: AcidTableInfo, changed: DataFrame, given: Iterable[str]) -> None:
-    """Raise CanNotKeep where rows that are written anew (by id and folder) have times of nanoseconds in columns not `given`."""
+    """Raise CanNotKeep where rows that are rewritten (by id and folder) have times of nanoseconds in columns not `given`."""
     kept = StructType([column for column in table.columns if column.name not in set(given)])
     finer = has_finer(kept, lambda name: F.col("row")[name])
     if finer is None:

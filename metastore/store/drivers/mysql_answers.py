@@ -1,6 +1,6 @@
 """Decode the answers of MariaDB and MySQL to statements. This module never touches a socket.
 
-Values are the same as from PyMySQL's own cursors. How to read a column is remembered by its description, which PyMySQL takes apart anew for
+Values are the same as from PyMySQL's own cursors. How to read a column is remembered by its description, which PyMySQL takes apart for
 each result: that is most of its work for a short one.
 """
 

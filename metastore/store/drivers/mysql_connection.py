@@ -33,7 +33,7 @@ Asked = tuple[str, Answer | None]
 
 @cache
 def _tls() -> SSLContext:
-    """Return the context that PyMySQL makes anew for each connection, which takes 20 ms: it reads the system's certificates."""
+    """Return the context that PyMySQL makes for each connection, which takes 20 ms: it reads the system's certificates."""
     unconnected: Any = connections.Connection(defer_connect=True)
     context: SSLContext = unconnected.ctx
     return context

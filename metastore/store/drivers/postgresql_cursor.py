@@ -24,7 +24,7 @@ MAX_PREPARED_STATEMENTS = 500
 """How many texts a connection remembers; the oldest is forgotten first."""
 PLANS_LAST = 2.0
 """Seconds for which the plans of prepared statements are kept: one that was made while its tables were empty is bad when they have grown,
-and PostgreSQL itself makes it anew only after it has analysed them, up to minutes later."""
+and PostgreSQL itself makes it again only after it has analysed them, up to minutes later."""
 LONG = 1024
 """Bytes of parameters of a statement that goes out at once although nobody needs its result: PostgreSQL has work for as long as the
 system takes to send it."""

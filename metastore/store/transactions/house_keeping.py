@@ -141,7 +141,7 @@ def free_write_ids(session: Session, low: int, most: int) -> list[tuple[TableKey
 
 
 def delete_write_ids(session: Session, low: int, found: Sequence[tuple[TableKey, int]]) -> None:
-    """Remove these write ids and all lower ones of transactions below an id: a table made anew since then numbers others' from 1."""
+    """Remove these write ids and all lower ones of transactions below an id: a table made again since then numbers others' from 1."""
     up_to = [{**named(key), "last": last, "low": low} for key, last in dict(found).items()]
     for statement in DELETE_WRITE_IDS:
         session.executemany(statement, up_to)

@@ -103,7 +103,7 @@ class OwnWriter:
             )
 
     def _forget(self) -> None:
-        """Forget numbers of rows: they are others once the rows were written anew."""
+        """Forget numbers of rows: they are others once the rows were rewritten."""
         for each in (self._tables, self._databases, self._schemas):
             each.clear()
 

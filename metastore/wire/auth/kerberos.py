@@ -1,6 +1,6 @@
 """GSSAPI, the server's side: Kerberos tickets, checked with a keytab by the system's library. It never asks a KDC for anything.
 
-Source: RFC 4752. The library `gssapi` comes with the extra `kerberos`. The keytab is read anew for each login.
+Source: RFC 4752. The library `gssapi` comes with the extra `kerberos`. The keytab is read at each login.
 """
 
 from __future__ import annotations

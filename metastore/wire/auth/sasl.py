@@ -49,7 +49,7 @@ class LoginDone:
 
 
 class Mechanism(Protocol):
-    """The server's side of one login by one mechanism; made anew for each connection."""
+    """The server's side of one login by one mechanism; made for each connection."""
 
     def step(self, response: bytes) -> bytes | LoginDone:
         """Take a message of the client, b"" for no initial response; return the next challenge, or the end. Raises ClientRefused."""

@@ -30,7 +30,7 @@ class Caller:
             struct = getattr(idl.service, f"{method}_args")()
             names = [field[1] for field in struct.thrift_spec.values()]
             for name, value in (*zip(names, args, strict=False), *kwargs.items()):
-                setattr(struct, name, deepcopy(value))  # as the wire makes them anew for each call
+                setattr(struct, name, deepcopy(value))  # as the wire makes them again for each call
             assert self.metastore.authorizer is not None
             guard = Guard(self.metastore.authorizer)
             entry = METHODS[method]

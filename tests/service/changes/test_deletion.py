@@ -143,7 +143,7 @@ def test_objects_that_come_while_those_of_a_table_are_deleted_stay(
     monkeypatch: pytest.MonkeyPatch,
     drop: str,
 ) -> None:
-    """Nothing is renamed there: what is deleted was listed, and one of the same name that was written anew is another."""
+    """Nothing is renamed there: what is deleted was listed, and one of the same name that was rewritten is another."""
     metastore = make_metastore(warehouse=f"s3a://{bucket}/wh", filesystem_options=s3_options)
     create_startup_objects(metastore)
     call, warehouse = call_of(metastore), metastore.warehouse

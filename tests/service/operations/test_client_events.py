@@ -1,4 +1,4 @@
-"""What clients tell the log themselves: files that they wrote, and that they read something anew."""
+"""What clients tell the log themselves: files that they wrote, and that they read something again."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_wrong_event_of_a_client_leaves_nothing(call: Call, request_: FireEven
 
 
 def reload(call: Call, name: TableName, refreshes: bool, **of: Any) -> Mapping[str, Any]:
-    """Say that a client read what it remembers anew, or forgot it; return the message of the one event."""
+    """Say that a client read what it remembers again, or forgot it; return the message of the one event."""
     data = FireEventRequestData(refreshEvent=refreshes)
     request = FireEventRequest(successful=True, data=data, dbName="default", tableName="t", **of)
     assert notifications.fire_listener_event(call, name, request) == [notifications.current_id(call)]

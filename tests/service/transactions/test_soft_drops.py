@@ -71,7 +71,7 @@ def test_what_a_transaction_drops_without_its_data_goes_when_its_readers_are_gon
 
 
 def test_a_table_that_is_made_again_lies_elsewhere(call: Call) -> None:
-    """What a reader still reads of the dropped one is not part of the new one, whose write ids begin anew."""
+    """What a reader still reads of the dropped one is not part of the new one, whose write ids begin again."""
     places = []
     for _ in range(2):
         making = acid.begin(call.metastore)

@@ -1,6 +1,6 @@
 """Loaded at the start of the Python processes that Spark's tasks run in: they take PySpark from where it is installed.
 
-Spark puts `spark-core.jar` and `pyspark.zip` into their path, and each task reads the directories of both anew: 70 ms of it.
+Spark puts `spark-core.jar` and `pyspark.zip` into their path, and each task reads the directories of both again: 70 ms of it.
 """
 
 import sys
