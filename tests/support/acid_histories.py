@@ -5,8 +5,12 @@ A door is a function that does an action to the table: it knows of a way to writ
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -14,13 +18,21 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import connect
+from metastore.idl import ShowCompactRequest
 from metastore.spark import AcidTable, sql, transaction
+from metastore.spark.compaction.compactor import Compactor
+from metastore.spark.grammar.tokens import WrongStatement
+from metastore.spark.session.catalog import WrongColumns
 from metastore.spark.streaming_sink import write_stream
+from metastore.spark.transaction.readers import close_all
 from metastore.streaming import Rows, StreamingConnection
-from tests.support.cluster import Model, Row
+from tests.support.cluster import Cluster, Model, Row
+from tests.support.waiting import until
 
 SCHEMA = "id int, v int, k string"
 WORDS = ("k0", "k1", "k2")
+POOL = "spark"
+"""Compactions of this pool are Spark's; the server takes all others."""
 
 
 class Action(NamedTuple):
@@ -32,6 +44,8 @@ class Action(NamedTuple):
 
 
 Door = Callable[[Action], None]
+KnownDoor = tuple[Door, tuple[str, ...]]
+"""A door and the kinds of actions that it has."""
 Reader = Callable[[], list[Row]]
 KINDS = ("insert", "update", "delete", "merge", "overwrite", "truncate", "commit", "rollback")
 """`commit` and `rollback` are transactions of an update, a delete and an insert."""
@@ -139,6 +153,7 @@ class Doors:
             return list(client.get_partition_names(database, name, -1))
 
     def by_format(self, action: Action) -> None:
+        close_all()  # an overwrite in a process of its own waits for the readers of this one
         writer = self.frame(action.rows).coalesce(1).write.format("hive_acid").option("table", self.table).option("uri", self.uri)
         writer.mode("append" if action.kind == "insert" else "overwrite").save()
 
@@ -175,7 +190,7 @@ class Doors:
         assert query.awaitTermination(300)
         assert query.exception() is None
 
-    def doors(self) -> dict[str, tuple[Door, tuple[str, ...]]]:
+    def doors(self) -> dict[str, KnownDoor]:
         """Return the doors by name, each with the actions that it knows."""
         return {
             "sql": (self.by_sql, KINDS),
@@ -207,9 +222,7 @@ def _rows(frame: DataFrame) -> list[Row]:
 class History:
     """A table, its model, and what has been done to it, which an assertion shows."""
 
-    def __init__(
-        self, seed: object, doors: Mapping[str, tuple[Door, tuple[str, ...]]], readers: Mapping[str, Reader], *, partitioned: bool
-    ) -> None:
+    def __init__(self, seed: object, doors: Mapping[str, KnownDoor], readers: Mapping[str, Reader], *, partitioned: bool) -> None:
         self.random = random.Random(str(seed))
         self.model: Model = {}
         self.partitioned = partitioned
@@ -218,8 +231,11 @@ class History:
         self._readers = readers
 
     def step(self, beside: Callable[[Callable[[], None]], bool] | None = None) -> None:
-        """Do one thing and compare; `beside` runs it while something is killed, and returns whether it ended well."""
-        name = self.random.choice(sorted(self._doors))
+        """Do one thing through any door and compare; `beside` is as in `step_through`."""
+        self.step_through(self.random.choice(sorted(self._doors)), beside)
+
+    def step_through(self, name: str, beside: Callable[[Callable[[], None]], bool] | None = None) -> None:
+        """Do one thing through a door and compare; `beside` runs it while something is killed, and returns whether it ended well."""
         door, kinds = self._doors[name]
 
         def run(action: Action) -> bool:
@@ -250,3 +266,63 @@ class History:
             assert fitting, (name, self.done, sorted((allowed or [self.model])[0].values()), found)
             allowed = [fitting[0]]
             self.model = fitting[0]
+
+
+class CompactedTable:
+    """A table `default.t` on a server that compacts, and its history by the doors of a session of Spark and by further ones."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        keys: str,
+        columns: str,
+        seed: object,
+        doors: Mapping[str, KnownDoor] | None = None,
+        readers: Mapping[str, Reader] | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self.keys = keys
+        cluster.make(keys, columns)
+        self.session = cluster.spark
+        own = Doors(self.session, cluster.uri, "default.t", cluster.home)
+        self.history = History(seed, own.doors() | dict(doors or {}), own.readers() | dict(readers or {}), partitioned=bool(keys))
+        self.random = self.history.random
+
+    def ask(self, pool: str | None = None) -> None:
+        """Ask for a compaction in SQL; it is no fault that one is queued, or that the partition is not there yet."""
+        partition = f" PARTITION (k = '{self.random.choice(WORDS)}')" if self.keys else ""
+        kind = self.random.choice(("minor", "major"))
+        with suppress(WrongStatement, WrongColumns):
+            sql(self.session, f"ALTER TABLE t{partition} COMPACT '{kind}'" + (f" POOL '{pool}'" if pool else "")).collect()
+        self.history.done.append(f"compact {kind}{partition} {pool}")
+
+    def compact_by_spark(self) -> None:
+        self.ask(POOL)
+        Compactor(self.session, self.cluster.uri, pool=POOL).run_once()
+
+    def kill_the_compactor(self) -> None:
+        self.ask()
+        for pid in self.cluster.compactors():
+            os.kill(pid, signal.SIGKILL)
+        self.history.done.append("killed the server's compactor")
+
+    def beside_the_death_of_the_server(self, work: Callable[[], None]) -> bool:
+        """Kill the server while something is done, at a moment by chance; tell whether it ended well."""
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(work)
+            wait([running], self.random.uniform(0, 3))
+            self.cluster.kill_server()
+            self.history.done.append("killed the server")
+            return running.exception() is None
+
+    def end(self) -> None:
+        """Let all compactions end, and see that the rows stay."""
+        worker = Compactor(self.session, self.cluster.uri, pool=POOL)
+        close_all()
+        until(lambda: worker.attempt() is None and self.cluster.kept(), missing="all is compacted and cleaned", seconds=180)
+        self.history.compare()
+        close_all()
+        with connect(self.cluster.uri) as client:
+            states = {each.state for each in client.show_compact(ShowCompactRequest()).compacts or []}
+        assert states <= {"succeeded", "failed", "aborted"}, states
+        assert not self.cluster.staging()

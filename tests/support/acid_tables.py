@@ -60,7 +60,7 @@ def definition(
             cols=_fields(columns),
             inputFormat=input_format,
             outputFormat=output_format,
-            numBuckets=buckets,
+            numBuckets=buckets or -1,  # with 0, Hive on MapReduce runs its deletes without reducers
             bucketCols=list(bucketed_by),
             serdeInfo=SerDeInfo(serializationLib=serde, parameters={}),
             parameters={},
