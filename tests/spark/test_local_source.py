@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from metastore.spark.session.zones import local_zone
 from tests.support.acid_tables import TableMaker
-from tests.support.servers import ROOT, Server
+from tests.support.servers import ROOT, Server, free_port
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(pyspark.__version__ < "4", reason="Python data sources came with Spark 4")
 
@@ -61,6 +64,11 @@ def test_spark_sql_reads_filters_and_appends(spark: SparkSession, make_table: Ta
         assert sorted(row.id for row in table.toDF().collect()) == [1, 500]
 
 
+def listens(port: int) -> bool:
+    with socket.socket() as sock:
+        return sock.connect_ex(("127.0.0.1", port)) == 0
+
+
 CONNECTED = """
 from pyspark.sql import SparkSession
 from metastore.spark import AcidTable, enable, sql
@@ -79,6 +87,58 @@ for door in (enable, lambda spark: sql(spark, "SELECT 1"), lambda spark: AcidTab
         print("REFUSED", "hive_acid" in str(error))
 spark.stop()
 """
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_thrift_server_reads_filters_and_appends(spark: SparkSession, make_table: TableMaker, server: Server, tmp_path: Path) -> None:
+    table = make_table("id int, v string")
+    table.insert(spark.sql("select 1 id, 'a' v union all select 2, 'b' union all select 3, 'gone'"))
+    table.delete("id = 3")
+    programs = Path(pyspark.__file__).parent / "bin"
+    variables = {**os.environ, "METASTORE_URI": server.uri, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    port = free_port()
+    text = (
+        f"CREATE TEMPORARY VIEW e USING hive_acid OPTIONS (table '{table.name}'); INSERT INTO e VALUES (500, 'jdbc'); "
+        "SELECT id, v FROM e WHERE id > 1 ORDER BY id"
+    )
+
+    def asked() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [
+                programs / "beeline",
+                "-u",
+                f"jdbc:hive2://127.0.0.1:{port}",
+                "-n",
+                "tests",
+                "--outputformat=tsv2",
+                "--silent=true",
+                "-e",
+                text,
+            ],
+            env=variables,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=False,
+        )
+
+    with (tmp_path / "thrift-server.log").open("wb") as log, subprocess.Popen(
+        [
+            programs / "spark-submit", "--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", "--master", "local[1]",
+            "--conf", f"spark.hadoop.hive.metastore.uris={server.uri}", "--conf", "spark.ui.enabled=false", "spark-internal",
+            "--hiveconf", f"hive.server2.thrift.port={port}", "--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1",
+        ], env=variables, stdout=log, stderr=subprocess.STDOUT, cwd=tmp_path, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            until(lambda: process.poll() is not None or listens(port), missing="the Thrift server's port", seconds=120)
+            done = asked()
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    said = done.stderr[-3000:] + (tmp_path / "thrift-server.log").read_text()[-3000:]
+    assert [line.split("\t") for line in done.stdout.splitlines() if "\t" in line] == [["id", "v"], ["2", "b"], ["500", "jdbc"]], said
+    with table:
+        assert sorted(row.id for row in table.toDF().collect()) == [1, 2, 500]
 
 
 @pytest.mark.slow
