@@ -86,11 +86,6 @@ class Cluster:
     def compacted(self, key: int) -> ShowCompactResponseElement:
         return self.wait(key, lambda entry: entry.state in ("ready for cleaning", "succeeded"))
 
-    def processes(self) -> list[int]:
-        """Return the processes that are nicer than the server's."""
-        children = Path(f"/proc/{self.server.process.pid}/task/{self.server.process.pid}/children").read_text().split()
-        return [int(pid) for pid in children if os.getpriority(os.PRIO_PROCESS, int(pid)) == 10]
-
     def opened(self) -> list[int]:
         return [each.id for each in self.client.get_open_txns_info().open_txns if each.state == TxnState.OPEN]
 
@@ -183,7 +178,7 @@ def transaction_of(cluster: Cluster, table: Table) -> int:
 
 def test_no_process_of_the_server_loads_arrow(cluster: Cluster) -> None:
     table = cluster.make("t")
-    (own,) = until(cluster.processes, lambda found: len(found) == 1)
+    (own,) = until(cluster.server.compactors, lambda found: len(found) == 1)
     assert not has_arrow(own)
     cluster.write("t", numbers(0, 2), numbers(2, 4))
     cluster.compacted(cluster.ask("t"))
@@ -251,7 +246,7 @@ def test_a_process_that_is_killed_is_followed_by_another(held: Held) -> None:
     held.let_go()
     cluster.compacted(held.key)
     assert sorted(row["id"] for row in read_base(held.table)) == list(range(6))
-    assert cluster.processes() == [second]
+    assert cluster.server.compactors() == [second]
 
 
 def test_the_third_death_is_the_last(held: Held) -> None:
@@ -279,13 +274,13 @@ def test_an_entry_that_is_worked_on_is_aborted(held: Held) -> None:
     again = cluster.ask("held")
     cluster.compacted(again)
     assert cluster.entry(held.key).state == "aborted"
-    assert cluster.processes() == [held.worker]
+    assert cluster.server.compactors() == [held.worker]
 
 
 def test_one_that_does_not_hear_ends_with_its_process(held: Held) -> None:
     cluster = held.cluster
     cluster.client.abort_Compactions(AbortCompactionRequest(compactionIds=[held.key]))
-    until(cluster.processes, lambda found: bool(found) and held.worker not in found)
+    until(cluster.server.compactors, lambda found: bool(found) and held.worker not in found)
     held.remove_pipe()
     cluster.compacted(cluster.ask("held"))
 

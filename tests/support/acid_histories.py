@@ -302,7 +302,7 @@ class CompactedTable:
 
     def kill_the_compactor(self) -> None:
         self.ask()
-        for pid in self.cluster.compactors():
+        for pid in self.cluster.server.compactors():
             os.kill(pid, signal.SIGKILL)
         self.history.done.append("killed the server's compactor")
 

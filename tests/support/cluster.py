@@ -22,8 +22,6 @@ from tests.support.acid_tables import definition, stored_table
 from tests.support.servers import ROOT, Server, free_port, serving
 
 PATIENCE = 120
-NICE = 10
-"""How nice the processes are in which a server compacts."""
 SETTINGS = (
     "txn_timeout=4s",
     "txn_reaper_interval=1s",
@@ -71,11 +69,6 @@ class Cluster:
         self.server.process.kill()
         self.server.process.wait()
         self.server = self._start()
-
-    def compactors(self) -> list[int]:
-        """Return the processes in which the server compacts: they are nicer than it."""
-        children = Path(f"/proc/{self.server.process.pid}/task/{self.server.process.pid}/children").read_text().split()
-        return [int(pid) for pid in children if os.getpriority(os.PRIO_PROCESS, int(pid)) == NICE]
 
     def stop(self) -> None:
         self._running.close()

@@ -43,6 +43,13 @@ class Server:
         """Return the log's lines; a stack or a half-written line among them is passed over."""
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
 
+    def compactors(self) -> list[int]:
+        """Return the processes in which the server compacts: they are nicer than it."""
+        own = self.process.pid
+        children = Path(f"/proc/{own}/task/{own}/children").read_text().split()
+        usual = os.getpriority(os.PRIO_PROCESS, own)
+        return [int(pid) for pid in children if os.getpriority(os.PRIO_PROCESS, int(pid)) > usual]
+
     def logged(self, **values: Any) -> list[dict[str, Any]]:
         """Return the lines that have these values, once there is one: a call is logged after its reply is sent."""
         return until(lambda: [line for line in self.lines() if values.items() <= line.items()], missing=f"a line with {values}")
