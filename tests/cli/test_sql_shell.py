@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.servers import COMMAND, ROOT, Server, environment, serving
+from tests.support.spark_session import ARGUMENTS
 
-CONF = ("--master", "local[1]", "--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 STORY = """
 -- a comment; with a semicolon
 CREATE TABLE emp (id int, name string) STORED AS ORC TBLPROPERTIES ('transactional' = 'true');
@@ -34,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def run(server: Server, home: Path, *options: str) -> subprocess.CompletedProcess[str]:
     variables = environment(home, {"PYSPARK_PYTHON": sys.executable})
     return subprocess.run(
-        [*COMMAND, "sql", "--uri", server.uri, *CONF, *options],
+        [*COMMAND, "sql", "--uri", server.uri, *ARGUMENTS, *options],
         capture_output=True,
         text=True,
         env=variables,
@@ -65,7 +65,7 @@ def test_statements_are_typed_over_several_lines_and_kept(server: Server, tmp_pa
     ours, theirs = pty.openpty()
     variables = environment(tmp_path, {"PYSPARK_PYTHON": sys.executable, "TERM": "dumb", "COLUMNS": "200"})
     with subprocess.Popen(
-        [*COMMAND, "sql", "--uri", server.uri, *CONF], stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL, env=variables, cwd=ROOT
+        [*COMMAND, "sql", "--uri", server.uri, *ARGUMENTS], stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL, env=variables, cwd=ROOT
     ) as shell:
         os.close(theirs)
         os.write(ours, b"SELECT 40 +\n2 AS answer;\nSELECT nope;\nSELECT 'still' AS there;\nexit;\n")

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from metastore.spark.session.zones import local_zone
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import ROOT, Server, free_port
+from tests.support.spark_session import ARGUMENTS
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(pyspark.__version__ < "4", reason="Python data sources came with Spark 4")
@@ -52,7 +53,7 @@ def test_spark_sql_reads_filters_and_appends(spark: SparkSession, make_table: Ta
     )
     program = Path(pyspark.__file__).parent / "bin" / "spark-sql"
     done = subprocess.run(
-        [program, "--master", "local[1]", "--conf", "spark.sql.catalogImplementation=in-memory", "-e", text],
+        [program, *ARGUMENTS, "--conf", "spark.sql.catalogImplementation=in-memory", "-e", text],
         env={**os.environ, "METASTORE_URI": server.uri, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -125,8 +126,8 @@ def test_the_thrift_server_reads_filters_and_appends(spark: SparkSession, make_t
 
     with (tmp_path / "thrift-server.log").open("wb") as log, subprocess.Popen(
         [
-            programs / "spark-submit", "--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", "--master", "local[1]",
-            "--conf", f"spark.hadoop.hive.metastore.uris={server.uri}", "--conf", "spark.ui.enabled=false", "spark-internal",
+            programs / "spark-submit", "--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", *ARGUMENTS,
+            "--conf", f"spark.hadoop.hive.metastore.uris={server.uri}", "spark-internal",
             "--hiveconf", f"hive.server2.thrift.port={port}", "--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1",
         ], env=variables, stdout=log, stderr=subprocess.STDOUT, cwd=tmp_path, start_new_session=True,
     ) as process:  # fmt: skip

@@ -14,6 +14,13 @@ GENERATES_CODE = "METASTORE_TEST_SPARK_CODEGEN"
 """Variable that, whatever its value, lets Spark compile each query as it does for users; `tests/spark/releases` sets it."""
 WITHOUT_CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """To compile a query takes longer than to run it over the few rows of a test: a third of the tests' time."""
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of a Java process that runs for seconds: its second compiler would never pay off."""
+ARGUMENTS = (
+    "--master", "local[1]", "--conf", f"spark.driver.extraJavaOptions={JAVA}", "--conf", "spark.ui.enabled=false",
+    *(part for name, value in WITHOUT_CODE.items() for part in ("--conf", f"{name}={value}")),
+)  # fmt: skip
+"""Arguments of a program of Spark that runs a few statements."""
 
 
 @contextmanager
@@ -23,7 +30,7 @@ def session(warehouse: Path, settings: dict[str, str] | None = None) -> Iterator
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("tests")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # Java's second compiler never pays off here
+        .config("spark.driver.extraJavaOptions", JAVA)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).with_name("spark_workers")))
