@@ -62,7 +62,7 @@ def test_a_history_with_hive(cluster: Cluster, engine: Hive, keys: str, columns:
     def read_by_hive() -> list[Row]:
         return sorted((int(key), int(v), k) for key, v, k in engine.sql("SELECT id, v, k FROM default.t"))
 
-    table = CompactedTable(cluster, keys, columns, f"hive{seed}{keys}", {"hive": (by_hive, KINDS)}, {"hive": read_by_hive})
+    table = CompactedTable(cluster, cluster.spark, keys, columns, f"hive{seed}{keys}", {"hive": (by_hive, KINDS)}, {"hive": read_by_hive})
     for number in range(STEPS):
         if number % 3:
             table.history.step()

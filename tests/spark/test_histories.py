@@ -25,10 +25,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
-    """A session of its own, whose metastore each test sets."""
-    made = spark.newSession()
-    register(made)
-    return made
+    """A session of its own, whose metastore each test sets; the format is the first session's, as Spark refuses it to a second one."""
+    register(spark)
+    return spark.newSession()
 
 
 @pytest.fixture
@@ -43,8 +42,8 @@ def compacting(session: SparkSession, tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("keys", "columns"), LAYOUTS, ids=["plain", "partitioned"])
-def test_a_short_history(compacting: Cluster, keys: str, columns: str) -> None:
-    table = CompactedTable(compacting, keys, columns, f"short{keys}")
+def test_a_short_history(compacting: Cluster, spark: SparkSession, keys: str, columns: str) -> None:
+    table = CompactedTable(compacting, spark, keys, columns, f"short{keys}")
     for number in range(6):
         table.history.step()
         if number % 2:
@@ -55,8 +54,8 @@ def test_a_short_history(compacting: Cluster, keys: str, columns: str) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", range(int(os.environ.get("METASTORE_TEST_HISTORIES", "2"))))
 @pytest.mark.parametrize(("keys", "columns"), LAYOUTS, ids=["plain", "partitioned"])
-def test_a_long_history(compacting: Cluster, keys: str, columns: str, seed: int) -> None:
-    table = CompactedTable(compacting, keys, columns, f"{seed}{keys}")
+def test_a_long_history(compacting: Cluster, spark: SparkSession, keys: str, columns: str, seed: int) -> None:
+    table = CompactedTable(compacting, spark, keys, columns, f"{seed}{keys}")
     for _ in range(30):
         table.history.step(table.beside_the_death_of_the_server if table.random.random() < 0.15 else None)
         if (chance := table.random.random()) < 0.3:
@@ -70,9 +69,9 @@ def test_a_long_history(compacting: Cluster, keys: str, columns: str, seed: int)
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("keys", "columns"), LAYOUTS, ids=["plain", "partitioned"])
-def test_a_driver_of_sql_is_killed(compacting: Cluster, keys: str, columns: str) -> None:
+def test_a_driver_of_sql_is_killed(compacting: Cluster, spark: SparkSession, keys: str, columns: str) -> None:
     """At a moment by chance in each kind of statement; the driver's transaction is given up, and others go on."""
-    table = CompactedTable(compacting, keys, columns, f"driver{keys}")
+    table = CompactedTable(compacting, spark, keys, columns, f"driver{keys}")
     table.history.step()
     for kind in (*KINDS[:4], "overwrite", "commit"):
         victim = Victim(sys.executable, "-m", "tests.spark.driver", compacting.uri, "default.t", cwd=compacting.home)

@@ -108,9 +108,10 @@ def statements(action: Action, table: str) -> list[str]:
 
 @dataclass
 class Doors:
-    """The doors of a session on which SQL is enabled."""
+    """The doors of a session on which SQL is enabled; `registered` is the one of the program that has the format `hive_acid`."""
 
     spark: SparkSession
+    registered: SparkSession
     uri: str
     table: str
     folder: Path
@@ -154,7 +155,8 @@ class Doors:
 
     def by_format(self, action: Action) -> None:
         close_all()  # an overwrite in a process of its own waits for the readers of this one
-        writer = self.frame(action.rows).coalesce(1).write.format("hive_acid").option("table", self.table).option("uri", self.uri)
+        rows = self.registered.createDataFrame(list(action.rows), SCHEMA)
+        writer = rows.coalesce(1).write.format("hive_acid").option("table", self.table).option("uri", self.uri)
         writer.mode("append" if action.kind == "insert" else "overwrite").save()
 
     def by_writer(self, action: Action) -> None:
@@ -212,7 +214,7 @@ class Doors:
             return _rows(table.toDF())
 
     def _read_by_format(self) -> list[Row]:
-        return _rows(self.spark.read.format("hive_acid").option("table", self.table).option("uri", self.uri).load())
+        return _rows(self.registered.read.format("hive_acid").option("table", self.table).option("uri", self.uri).load())
 
 
 def _rows(frame: DataFrame) -> list[Row]:
@@ -274,6 +276,7 @@ class CompactedTable:
     def __init__(
         self,
         cluster: Cluster,
+        registered: SparkSession,
         keys: str,
         columns: str,
         seed: object,
@@ -284,7 +287,7 @@ class CompactedTable:
         self.keys = keys
         cluster.make(keys, columns)
         self.session = cluster.spark
-        own = Doors(self.session, cluster.uri, "default.t", cluster.home)
+        own = Doors(self.session, registered, cluster.uri, "default.t", cluster.home)
         self.history = History(seed, own.doors() | dict(doors or {}), own.readers() | dict(readers or {}), partitioned=bool(keys))
         self.random = self.history.random
 
