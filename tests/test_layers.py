@@ -107,13 +107,14 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def dependencies() -> dict[str, set[str]]:
     """Return by module the modules that it imports; `from package import name` means the module of that name if there is one."""
     names = {name_of(path) for path in MODULES}
     found: dict[str, set[str]] = {}
     for path in MODULES:
         own = found.setdefault(name_of(path), set())
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Import):
                 own |= names.intersection(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -126,7 +127,7 @@ def dependencies() -> dict[str, set[str]]:
 
 def test_no_modules_import_each_other() -> None:
     """Not in a circle either, and not inside functions or for types alone."""
-    left = dependencies()
+    left = dict(dependencies())
     while free := {name for name, needs in left.items() if not needs & left.keys() - {name}}:
         for name in free:
             del left[name]

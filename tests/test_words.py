@@ -6,7 +6,8 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,21 +29,26 @@ PERSONS = re.compile(r"\b(tell|tells|told|lies|let in|lets in|as it stands|goes 
 """The code does not speak, lie, or go by something, and does things again, not anew; see the table in the glossary."""
 
 
+@cache
+def nodes(source: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(source)))
+
+
 def docstrings(source: str) -> Iterator[tuple[int, str]]:
     """Every text that stands alone: docstrings, those of attributes too."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
 
 
-def comments(source: str) -> Iterator[tuple[int, str]]:
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string.lstrip("# ")
+@cache
+def comments(source: str) -> list[tuple[int, str]]:
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return [(token.start[0], token.string.lstrip("# ")) for token in tokens if token.type == tokenize.COMMENT]
 
 
 def names(source: str) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         for field in ("id", "arg", "attr", "name"):
             name = getattr(node, field, None)
             if isinstance(name, str):
@@ -70,7 +76,7 @@ def unwanted(name: str) -> bool:
     [(docstrings, headless), (comments, has_clause), (docstrings, person), (comments, person), (names, unwanted)],
     ids=["docstrings", "comments", "persons in docstrings", "persons in comments", "names"],
 )
-def test_words(read: Callable[[str], Iterator[tuple[int, str]]], is_wrong: Callable[[str], bool]) -> None:
+def test_words(read: Callable[[str], Iterable[tuple[int, str]]], is_wrong: Callable[[str], bool]) -> None:
     wrong = [
         f"{path.relative_to(PACKAGE)}:{line}: {' '.join(text.split())[:120]}"
         for path in MODULES
