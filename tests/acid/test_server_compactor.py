@@ -8,8 +8,9 @@ from __future__ import annotations
 import datetime
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -200,9 +201,10 @@ class Held:
         self.table = cluster.make("held")
         cluster.write("held", numbers(0, 3), numbers(3, 6))
         (delta,) = Path(self.table.sd.location.removeprefix("file:")).glob("delta_0000002*")
-        self._length = (delta / "bucket_00000").stat().st_size
         self._pipe = delta / "bucket_00000_flush_length"
+        self._aside = delta.parents[2] / "pipe"
         os.mkfifo(self._pipe)
+        os.link(self._pipe, self._aside)
         self.key = cluster.ask("held")
         self.worker = self.wait_for_worker()
 
@@ -212,18 +214,13 @@ class Held:
         return int(entry.workerid.split("-")[-2])
 
     def let_go(self) -> None:
-        """Let the process that is held, or soon will be, and those that follow, read on."""
-        stream: int = until(self._opened, lambda found: found >= 0)
+        """Let the process that is held, or soon will be, and those that follow, read on: the file that holds them is gone for them all."""
         self._pipe.unlink()
-        os.write(stream, self._length.to_bytes(8, "big"))
-        os.close(stream)
-
-    def _opened(self) -> int:
-        """Open the pipe to write; -1 where no process reads."""
-        try:
-            return os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:
-            return -1
+        for _ in range(200):  # one that has not come to the file yet will not find it
+            with suppress(OSError):  # no process reads
+                os.close(os.open(self._aside, os.O_WRONLY | os.O_NONBLOCK))
+                return
+            time.sleep(0.01)
 
     def remove_pipe(self) -> None:
         self._pipe.unlink()
