@@ -68,7 +68,7 @@ def key_indexes(story: Story, folder: Path) -> list[bool]:
 def test_stripes_and_deletes(spark: SparkSession, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, described: bool) -> None:
     """Files without the metadata, as Spark leaves them on object stores, are read as well; those of a compaction have it."""
     if not described:
-        for module in ("writing", "compacting"):
+        for module in ("writing.writing", "compaction.spark_rewriter"):
             monkeypatch.setattr(f"metastore.spark.{module}.describe", lambda *args, **names: None)
     make(story)
     table = AcidTable.forName(spark, f"{story.name}.t", story.place.uri)
