@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from metastore.spark.session.zones import local_zone
 from tests.support.acid_tables import TableMaker
-from tests.support.servers import ROOT, Server, free_port
+from tests.support.servers import ROOT, Server, free_port, listens
 from tests.support.spark_session import ARGUMENTS
 from tests.support.waiting import until
 
@@ -63,11 +62,6 @@ def test_spark_sql_reads_filters_and_appends(spark: SparkSession, make_table: Ta
     assert [line.split("\t") for line in done.stdout.splitlines() if "\t" in line] == [["1", "a"], ["500", "cli"]], done.stderr[-3000:]
     with table:
         assert sorted(row.id for row in table.toDF().collect()) == [1, 500]
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as sock:
-        return sock.connect_ex(("127.0.0.1", port)) == 0
 
 
 CONNECTED = """

@@ -66,8 +66,7 @@ class Cluster:
 
     def kill_server(self) -> None:
         """Kill the server and start it again on the same port."""
-        self.server.process.kill()
-        self.server.process.wait()
+        self.server.kill()
         self.server = self._start()
 
     def stop(self) -> None:

@@ -31,6 +31,12 @@ def free_port() -> int:
             return port
 
 
+def listens(port: int) -> bool:
+    """Return whether a connection to a port of this machine is accepted."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 @dataclass(frozen=True)
 class Server:
     """A server that accepts calls."""
@@ -38,6 +44,13 @@ class Server:
     process: subprocess.Popen[str]
     uri: str
     log: Path
+
+    def kill(self) -> None:
+        """Kill the server; its workers, which end soon after it, have ended too."""
+        self.process.kill()
+        self.process.wait()
+        port = int(self.uri.rpartition(":")[2])
+        until(lambda: not listens(port), missing="the end of its workers")
 
     def lines(self) -> list[dict[str, Any]]:
         """Return the log's lines; a stack or a half-written line among them is passed over."""
