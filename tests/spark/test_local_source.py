@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -62,6 +63,36 @@ def test_spark_sql_reads_filters_and_appends(spark: SparkSession, make_table: Ta
     assert [line.split("\t") for line in done.stdout.splitlines() if "\t" in line] == [["1", "a"], ["500", "cli"]], done.stderr[-3000:]
     with table:
         assert sorted(row.id for row in table.toDF().collect()) == [1, 500]
+
+
+SCALA = """
+val rows = spark.read.format("hive_acid").option("table", "{table}").load()
+println("READ " + rows.where("id > 1").select("id").collect().map(_.getInt(0)).mkString(","))
+spark.sql("SELECT 500 AS id, 'scala' AS v").write.format("hive_acid").option("table", "{table}").mode("append").save()
+println("ADDED " + rows.where("id > 1").select("id").collect().map(_.getInt(0)).sorted.mkString(","))
+sys.exit(0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_scala_reads_filters_and_appends(spark: SparkSession, make_table: TableMaker, server: Server, tmp_path: Path) -> None:
+    table = make_table("id int, v string")
+    table.insert(spark.sql("select 1 id, 'a' v union all select 2, 'b' union all select 3, 'gone'"))
+    table.delete("id = 3")
+    done = subprocess.run(
+        [Path(pyspark.__file__).parent / "bin" / "spark-shell", *ARGUMENTS, "--conf", "spark.sql.catalogImplementation=in-memory"],
+        input=SCALA.format(table=table.name),
+        env={**os.environ, "METASTORE_URI": server.uri, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    printed = re.findall(r"(?:READ|ADDED) \d[\d,]*", done.stdout)
+    assert printed == ["READ 2", "ADDED 2,500"], done.stdout[-2000:] + done.stderr[-3000:]
+    with table:
+        assert sorted(row.id for row in table.toDF().collect()) == [1, 2, 500]
 
 
 CONNECTED = """

@@ -18,6 +18,7 @@ JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of a Java process that runs for seconds: its second compiler would never pay off."""
 ARGUMENTS = (
     "--master", "local[1]", "--conf", f"spark.driver.extraJavaOptions={JAVA}", "--conf", "spark.ui.enabled=false",
+    "--conf", "spark.ui.showConsoleProgress=false",
     *(part for name, value in WITHOUT_CODE.items() for part in ("--conf", f"{name}={value}")),
 )  # fmt: skip
 """Arguments of a program of Spark that runs a few statements."""
