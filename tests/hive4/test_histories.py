@@ -68,10 +68,5 @@ def test_a_history_with_hive(cluster: Cluster, engine: Hive, keys: str, columns:
             table.history.step()
         else:
             table.history.step_through("hive")
-        if (chance := table.random.random()) < 0.3:
-            table.ask()
-        elif chance < 0.45:
-            table.compact_by_spark()
-        elif chance < 0.6:
-            table.kill_the_compactor()
+        table.compact_by_chance()
     table.end()

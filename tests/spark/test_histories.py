@@ -58,12 +58,7 @@ def test_a_long_history(compacting: Cluster, spark: SparkSession, keys: str, col
     table = CompactedTable(compacting, spark, keys, columns, f"{seed}{keys}")
     for _ in range(30):
         table.history.step(table.beside_the_death_of_the_server if table.random.random() < 0.15 else None)
-        if (chance := table.random.random()) < 0.3:
-            table.ask()
-        elif chance < 0.45:
-            table.compact_by_spark()
-        elif chance < 0.6:
-            table.kill_the_compactor()
+        table.compact_by_chance()
     table.end()
 
 

@@ -13,6 +13,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from metastore.spark import AcidTable
 from metastore.spark.session.zones import local_zone
 from tests.support.acid_tables import TableMaker
 from tests.support.servers import ROOT, Server, free_port, listens
@@ -42,6 +43,19 @@ def test_the_format_of_the_environment_is_not_taken_for_another_metastores(spark
     data_source._check_found("thrift://elsewhere:9083", local_zone())
 
 
+def variables(server: Server) -> dict[str, str]:
+    """Return the environment of a program that finds the format by itself."""
+    return {**os.environ, "METASTORE_URI": server.uri, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+
+
+def two_rows(spark: SparkSession, make_table: TableMaker) -> AcidTable:
+    """Return a table that holds the rows 1 and 2, and one that was deleted."""
+    table = make_table("id int, v string")
+    table.insert(spark.sql("select 1 id, 'a' v union all select 2, 'b' union all select 3, 'gone'"))
+    table.delete("id = 3")
+    return table
+
+
 @pytest.mark.timeout(250)
 def test_spark_sql_reads_filters_and_appends(spark: SparkSession, make_table: TableMaker, server: Server, tmp_path: Path) -> None:
     table = make_table("id int, v string, t timestamp")
@@ -54,7 +68,7 @@ def test_spark_sql_reads_filters_and_appends(spark: SparkSession, make_table: Ta
     program = Path(pyspark.__file__).parent / "bin" / "spark-sql"
     done = subprocess.run(
         [program, *ARGUMENTS, "--conf", "spark.sql.catalogImplementation=in-memory", "-e", text],
-        env={**os.environ, "METASTORE_URI": server.uri, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        env=variables(server),
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -77,13 +91,11 @@ sys.exit(0)
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_scala_reads_filters_and_appends(spark: SparkSession, make_table: TableMaker, server: Server, tmp_path: Path) -> None:
-    table = make_table("id int, v string")
-    table.insert(spark.sql("select 1 id, 'a' v union all select 2, 'b' union all select 3, 'gone'"))
-    table.delete("id = 3")
+    table = two_rows(spark, make_table)
     done = subprocess.run(
         [Path(pyspark.__file__).parent / "bin" / "spark-shell", *ARGUMENTS, "--conf", "spark.sql.catalogImplementation=in-memory"],
         input=SCALA.format(table=table.name),
-        env={**os.environ, "METASTORE_URI": server.uri, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        env=variables(server),
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -118,11 +130,9 @@ spark.stop()
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_thrift_server_reads_filters_and_appends(spark: SparkSession, make_table: TableMaker, server: Server, tmp_path: Path) -> None:
-    table = make_table("id int, v string")
-    table.insert(spark.sql("select 1 id, 'a' v union all select 2, 'b' union all select 3, 'gone'"))
-    table.delete("id = 3")
+    table = two_rows(spark, make_table)
     programs = Path(pyspark.__file__).parent / "bin"
-    variables = {**os.environ, "METASTORE_URI": server.uri, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    environment = variables(server)
     port = free_port()
     text = (
         f"CREATE TEMPORARY VIEW e USING hive_acid OPTIONS (table '{table.name}'); INSERT INTO e VALUES (500, 'jdbc'); "
@@ -142,7 +152,7 @@ def test_the_thrift_server_reads_filters_and_appends(spark: SparkSession, make_t
                 "-e",
                 text,
             ],
-            env=variables,
+            env=environment,
             capture_output=True,
             text=True,
             cwd=tmp_path,
@@ -154,7 +164,7 @@ def test_the_thrift_server_reads_filters_and_appends(spark: SparkSession, make_t
             programs / "spark-submit", "--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", *ARGUMENTS,
             "--conf", f"spark.hadoop.hive.metastore.uris={server.uri}", "spark-internal",
             "--hiveconf", f"hive.server2.thrift.port={port}", "--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1",
-        ], env=variables, stdout=log, stderr=subprocess.STDOUT, cwd=tmp_path, start_new_session=True,
+        ], env=environment, stdout=log, stderr=subprocess.STDOUT, cwd=tmp_path, start_new_session=True,
     ) as process:  # fmt: skip
         try:
             until(lambda: process.poll() is not None or listens(port), missing="the Thrift server's port", seconds=120)
@@ -172,14 +182,12 @@ def test_the_thrift_server_reads_filters_and_appends(spark: SparkSession, make_t
 def test_spark_connect_reads_filters_and_appends(spark: SparkSession, make_table: TableMaker, server: Server, tmp_path: Path) -> None:
     """What needs a JVM in the program says so, with the way to go."""
     pytest.importorskip("grpc_status", reason="pip install 'pyspark[connect]'")
-    table = make_table("id int, v string")
-    table.insert(spark.sql("select 1 id, 'a' v union all select 2, 'b' union all select 3, 'gone'"))
-    table.delete("id = 3")
+    table = two_rows(spark, make_table)
     program = tmp_path / "program.py"
     program.write_text(CONNECTED.format(table=table.name))
     done = subprocess.run(
         [sys.executable, program],
-        env={**os.environ, "METASTORE_URI": server.uri, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        env=variables(server),
         capture_output=True,
         text=True,
         cwd=tmp_path,

@@ -309,6 +309,16 @@ class CompactedTable:
             os.kill(pid, signal.SIGKILL)
         self.history.done.append("killed the server's compactor")
 
+    def compact_by_chance(self) -> None:
+        """Let the server or Spark compact, kill the server's compactor, or do nothing."""
+        chance = self.random.random()
+        if chance < 0.3:
+            self.ask()
+        elif chance < 0.45:
+            self.compact_by_spark()
+        elif chance < 0.6:
+            self.kill_the_compactor()
+
     def beside_the_death_of_the_server(self, work: Callable[[], None]) -> bool:
         """Kill the server while something is done, at a moment by chance; tell whether it ended well."""
         with ThreadPoolExecutor(1) as pool:
