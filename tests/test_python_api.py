@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -31,3 +32,25 @@ def test_the_examples_run(tmp_path: Path) -> None:
         keeper.before(dropped)
     asked = [Access(SELECT, TABLE, "hive", "sales", "t"), Access(CREATE, DATABASE, "hive", "sales"), Access(CREATE, DATABASE, "hive", "hr")]
     assert list(teams.allowed(Who("ann", ("sales",)), asked)) == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "client.connect",
+        "spark.AcidTable",
+        "spark.catalog.CAPABILITIES",
+        "spark.compactor.Compactor",
+        "spark.enable",
+        "spark.sql",
+        "spark.streaming_sink.write_stream",
+        "spark.transaction",
+        "spark.work.Work",
+        "streaming.BadRecord",
+        "streaming.StreamingConnection",
+        "streaming.StrictJson",
+    ],
+)
+def test_names_that_programs_import_stay(name: str) -> None:
+    module, _, attribute = name.rpartition(".")
+    assert hasattr(importlib.import_module(f"metastore.{module}"), attribute)

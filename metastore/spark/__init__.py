@@ -8,6 +8,6 @@ It is a client of the Thrift API and of Spark; it knows nothing of the server.
 from metastore.spark.dialect.running import sql
 from metastore.spark.enabling.patches import disable, enable
 from metastore.spark.table import AcidTable
-from metastore.spark.transactions import transaction
+from metastore.spark.work import transaction
 
 __all__ = ["AcidTable", "disable", "enable", "sql", "transaction"]

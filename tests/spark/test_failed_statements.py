@@ -13,7 +13,7 @@ from metastore.acid.files import FileError
 from metastore.acid.transactions import TransactionLost
 from metastore.spark import AcidTable, transaction
 from metastore.spark.session.assignment import DoesNotFit
-from metastore.spark.transactions import OpenTransaction
+from metastore.spark.work import Work
 from tests.support.acid_tables import TableMaker
 
 FIRST = "select id, cast(n as tinyint) n, p from values (1, 1, 'x'), (2, 100, 'y') as t(id, n, p)"
@@ -99,7 +99,7 @@ def test_a_statement_that_failed_is_tried_again_in_its_transaction(spark: SparkS
     assert found(table) == [(5, 5, "z")]
 
 
-def in_the_way(txn: OpenTransaction, blocked: str, patch: pytest.MonkeyPatch) -> None:
+def in_the_way(txn: Work, blocked: str, patch: pytest.MonkeyPatch) -> None:
     """Put a file where the transaction is about to make a directory."""
     own = txn.files.make
 

@@ -20,7 +20,7 @@ from metastore.cli import app
 from metastore.client import Client
 from metastore.spark import AcidTable, transaction
 from metastore.spark.compaction.compactor import Compactor
-from metastore.spark.transactions import OpenTransaction
+from metastore.spark.work import Work
 from tests.support.acid_tables import TableMaker
 from tests.support.misplaced_rows import misplaced, numbered, remove, rewrite, scatter
 
@@ -215,7 +215,7 @@ def test_no_file_is_placed_whose_rows_name_another_bucket(spark: SparkSession, m
     place = root(table)
     shutil.copytree(next(place.glob("delta_*")), place / ".aside")
     file = str(place / ".aside" / "bucket_00000")
-    transaction = OpenTransaction(spark, table._uri)
+    transaction = Work(spark, table._uri)
     with transaction.txn:
         info = transaction.load(*table.name.split("."))
         with pytest.raises(FileError, match="is to be bucket 1, and its rows say that they are of bucket 0; nothing was moved"):
@@ -230,7 +230,7 @@ def _hive_acid_places_no_such_file(spark: SparkSession, table: AcidTable, file: 
     from metastore.spark.data_source_plan import Staged
     from metastore.spark.data_source_writing import CanNotPlace, WriteRequest, finish
 
-    transaction = OpenTransaction(spark, table._uri)
+    transaction = Work(spark, table._uri)
     with transaction.txn:
         info = transaction.load(*table.name.split("."))
     schema = spark.sql("select 1 id, '' v").schema
@@ -326,7 +326,7 @@ def test_the_format_refuses_a_task_that_row_ids_do_not_tell_from_others(
     context = TaskContext._getOrCreate()
     try:
         for table, overwrite, most in ((made[0], False, 65_536), (made[0], True, 4096), (made[1], False, 4096), (made[2], True, None)):
-            transaction = OpenTransaction(spark, table._uri)
+            transaction = Work(spark, table._uri)
             with transaction.txn:
                 info = transaction.load(*table.name.split("."))
             plan = WriteRequest.of(table._uri, info, schema, "UTC", {}, overwrite=overwrite).begin()
@@ -349,7 +349,7 @@ def test_tasks_of_the_format_that_write_the_same_bucket(spark: SparkSession, mak
     from metastore.spark.data_source_writing import WriteRequest, finish
 
     table = make_table("id int")
-    transaction = OpenTransaction(spark, table._uri)
+    transaction = Work(spark, table._uri)
     with transaction.txn:
         info = transaction.load(*table.name.split("."))
     plan = WriteRequest.of(table._uri, info, spark.sql("select 1 id").schema, "UTC", {}, overwrite=False).begin()
@@ -378,7 +378,7 @@ def test_a_task_of_the_format_keeps_its_last_files_open(
     monkeypatch.setattr(data_source_files, "MAX_OPEN_FILES", 1)
     monkeypatch.setattr(data_source_files, "FILES_OF_A_TASK", 2)
     table = make_table("id int", "k int")
-    transaction = OpenTransaction(spark, table._uri)
+    transaction = Work(spark, table._uri)
     with transaction.txn:
         info = transaction.load(*table.name.split("."))
     plan = WriteRequest.of(table._uri, info, spark.sql("select 1 id, 1 k").schema, "UTC", {}, overwrite=False).begin()

@@ -19,8 +19,8 @@ from metastore.spark.table import AcidTable
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 
-class OpenTransaction(SparkTransaction):
-    """A transaction whose tables are found by their names."""
+class Work(SparkTransaction):
+    """A transaction whose tables are found by their names. Programs use this name and its module's."""
 
     def table(self, name: str) -> AcidTable:
         """Return a table, named as in `AcidTable.forName`, whose operations belong to this transaction."""
@@ -28,12 +28,12 @@ class OpenTransaction(SparkTransaction):
 
 
 @contextmanager
-def transaction(spark: SparkSession, uri: str | None = None) -> Iterator[OpenTransaction]:
+def transaction(spark: SparkSession, uri: str | None = None) -> Iterator[Work]:
     """Open a transaction; leaving the block commits it, an error aborts it.
 
     `uri` is the metastore's, by default from Spark's own configuration. TransactionLost, TxnAbortedException when the commit fails: then
     none of its rows are seen.
     """
-    transaction = OpenTransaction(spark, uri)
-    with transaction.txn:
-        yield transaction
+    opened = Work(spark, uri)
+    with opened.txn:
+        yield opened
