@@ -101,10 +101,8 @@ def test_a_warehouse_that_names_no_file_system_is_refused_at_the_start(location:
 def test_a_server_opens_as_many_files_as_the_system_lets_it(tmp_path: Path) -> None:
     low = ("sh", "-c", 'ulimit -S -n 50 && exec "$@"', "sh", *COMMAND)
     with serving("--workers", "1", home=tmp_path, command=low) as server:
-        pid = server.process.pid
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        for each in (str(pid), *children):
-            soft, hard = resource.prlimit(int(each), resource.RLIMIT_NOFILE)
+        for each in (server.process.pid, *server.children()):
+            soft, hard = resource.prlimit(each, resource.RLIMIT_NOFILE)
             assert soft == hard > 50
 
 

@@ -42,6 +42,7 @@ from metastore.streaming import Rows, StreamingConnection
 from tests.streaming.conftest import CAPABILITIES
 from tests.streaming.reading import rows
 from tests.support.acid_tables import definition, stored_table
+from tests.support.processes import runs
 from tests.support.servers import Server, serving
 from tests.support.waiting import until
 
@@ -185,8 +186,8 @@ def test_no_process_of_the_server_loads_arrow(cluster: Cluster) -> None:
     cluster.compacted(cluster.ask("t"))
     assert len(read_base(table)) == 4
     assert has_arrow(own)
-    children = Path(f"/proc/{cluster.server.process.pid}/task/{cluster.server.process.pid}/children").read_text().split()
-    assert [pid for pid in [str(cluster.server.process.pid), *children] if has_arrow(int(pid))] == [str(own)]
+    server = cluster.server
+    assert [pid for pid in (server.process.pid, *server.children()) if has_arrow(pid)] == [own]
 
 
 def has_arrow(pid: int) -> bool:
@@ -287,7 +288,7 @@ def test_a_server_that_ends_gives_its_work_back(tmp_path: Path) -> None:
         held = Held(cluster)
         cluster.server.process.terminate()
         assert cluster.server.process.wait(60) == 0
-    assert not is_alive(held.worker)
+    assert not runs(held.worker)
     _is_free(tmp_path, held)
 
 
@@ -295,16 +296,8 @@ def test_a_server_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
     with running(tmp_path) as cluster:
         held = Held(cluster)
         cluster.server.process.kill()
-        until(lambda: is_alive(held.worker), lambda alive: not alive)
+        until(lambda: not runs(held.worker), missing="its end")
     _is_free(tmp_path, held)
-
-
-def is_alive(pid: int) -> bool:
-    """Tell whether a process runs; one that has ended may wait for its parent."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def _is_free(home: Path, held: Held) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -147,9 +146,3 @@ def wins(client: Any, key: int) -> bool:
         assert "write conflict" in error.message, error.message  # noqa: PT017  # anything else is a failure
         return False
     return True
-
-
-def children(pid: int) -> list[int]:
-    with suppress(OSError), open(f"/proc/{pid}/task/{pid}/children") as file:
-        return [int(each) for each in file.read().split()]
-    return []

@@ -50,7 +50,6 @@ from tests.races.clients import (
     CONTEXT,
     Within,
     allocate,
-    children,
     die,
     exclusive,
     in_processes,
@@ -107,7 +106,7 @@ class Servers:
     def kill(self) -> None:
         """Kill the server and its workers."""
         assert self._server is not None
-        for each in (self._server.process.pid, *children(self._server.process.pid)):
+        for each in (self._server.process.pid, *self._server.children()):
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
         self._server.process.wait()

@@ -306,7 +306,8 @@ class CompactedTable:
     def kill_the_compactor(self) -> None:
         self.ask()
         for pid in self.cluster.server.compactors():
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.history.done.append("killed the server's compactor")
 
     def compact_by_chance(self) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.processes import children, niceness
 from tests.support.waiting import until
 
 READY = "ready on "
@@ -56,12 +57,14 @@ class Server:
         """Return the log's lines; a stack or a half-written line among them is passed over."""
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
 
+    def children(self) -> list[int]:
+        """Return its processes that run: workers, jobs, compactors."""
+        return children(self.process.pid)
+
     def compactors(self) -> list[int]:
         """Return the processes in which the server compacts: they are nicer than it."""
-        own = self.process.pid
-        children = Path(f"/proc/{own}/task/{own}/children").read_text().split()
-        usual = os.getpriority(os.PRIO_PROCESS, own)
-        return [int(pid) for pid in children if os.getpriority(os.PRIO_PROCESS, int(pid)) > usual]
+        usual = os.getpriority(os.PRIO_PROCESS, self.process.pid)
+        return [pid for pid in self.children() if (found := niceness(pid)) is not None and found > usual]
 
     def logged(self, **values: Any) -> list[dict[str, Any]]:
         """Return the lines that have these values, once there is one: a call is logged after its reply is sent."""

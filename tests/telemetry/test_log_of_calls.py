@@ -27,8 +27,7 @@ def events(server: Server, event: str) -> list[dict[str, Any]]:
 
 
 def workers(server: Server) -> set[int]:
-    pid = server.process.pid
-    return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+    return set(server.children())
 
 
 def call_some(server: Server) -> None:

@@ -23,6 +23,7 @@ from tests.support.certificates import Authority
 from tests.support.full_catalog import Filler
 from tests.support.java_metastore import java_metastore
 from tests.support.kdc import SERVICE, Kdc
+from tests.support.processes import children, runs
 from tests.support.servers import COMMAND, READY, environment, serving
 from tests.support.waiting import until
 
@@ -154,11 +155,10 @@ def test_the_process_beside_ends_with_the_proxy(tmp_path: Path) -> None:
     with ExitStack() as stack:
         old = server(stack, tmp_path / "old")
         shadow = stack.enter_context(shadowing(old.uri, old.uri, tmp_path / "shadow"))
-        children = Path(f"/proc/{shadow.process.pid}/task/{shadow.process.pid}/children").read_text().split()
-        (beside,) = (Path("/proc", each) for each in children)
+        (beside,) = children(shadow.process.pid)
         shadow.process.kill()
         shadow.process.wait()
-        until(lambda: not beside.exists() or "State:\tZ" in (beside / "status").read_text(), missing="its end")
+        until(lambda: not runs(beside), missing="its end")
 
 
 def test_a_primary_that_is_gone_ends_the_connection(pair: tuple[Any, Any], tmp_path: Path) -> None:

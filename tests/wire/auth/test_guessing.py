@@ -244,7 +244,7 @@ def test_250_passwords_at_once_take_little_memory_and_hold_up_nobody(server: Ser
     where = urlsplit(server.uri)
     assert where.hostname is not None
     target = (where.hostname, where.port or 0)
-    worker = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()[0]
+    worker = server.children()[0]
     key = add(tmp_path, "job", "--key")
 
     def largest() -> int:

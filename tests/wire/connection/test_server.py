@@ -26,6 +26,7 @@ from metastore.service.call.context import Metastore
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.messages.protocol import Unreadable
 from metastore.wire.sockets.settings import WireSettings
+from tests.support.processes import children, runs
 from tests.support.stub_server import HANDLERS, Stub
 from tests.wire.connection.test_calls import wait_until
 
@@ -97,8 +98,7 @@ class Running:
         return f"thrift://127.0.0.1:{self.wait_for('ready').split()[1]}"
 
     def children(self) -> set[int]:
-        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return {int(pid) for pid in path.read_text().split()}
+        return set(children(self.process.pid))
 
     def end(self) -> None:
         self.process.kill()
@@ -182,14 +182,7 @@ def test_workers_end_when_their_supervisor_is_killed(run: Callable[..., Running]
     assert connect(server.uri, timeout=10).getStatus() == 2
     workers = server.children()
     server.end()
-    wait_until(lambda: not any(_runs(pid) for pid in workers))
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    wait_until(lambda: not any(runs(pid) for pid in workers))
 
 
 def test_a_worker_that_can_not_start_ends_the_server(run: Callable[..., Running]) -> None:

@@ -13,6 +13,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ import pytest
 from metastore.client import connect
 from metastore.idl import Database, OpenTxnRequest
 from tests.support.certificates import Authority
+from tests.support.processes import children
 from tests.support.servers import COMMAND, ROOT, environment, free_port, serving
 from tests.support.waiting import until
 
@@ -105,8 +107,7 @@ def test_a_worker_that_died_holds_no_connections_open(tmp_path: Path) -> None:
             assert client.get_all_databases() == ["default"]
             before = get(server.uri, "/metrics")[1]
             assert sample(before, 'metastore_connections{mechanism="anonymous",transport="plain"}') == 1
-            children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-            os.kill(int(children[0]), signal.SIGKILL)
+            os.kill(server.children()[0], signal.SIGKILL)
         until = time.monotonic() + 30
         while time.monotonic() < until:
             try:
@@ -154,20 +155,21 @@ def test_a_database_that_hangs_makes_the_server_unready_and_not_dead(tmp_path: P
     url = next(line.partition("=")[2] for line in started.splitlines() if line.startswith("METASTORE_TEST_POSTGRESQL="))
     try:
         postmaster = int(next(folder.rglob("postmaster.pid")).read_text().split()[0])
-        processes = [postmaster, *map(int, Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split())]
         with serving("--db", url, "--workers", "1", home=tmp_path / "server") as server:
             assert get(server.uri, "/readyz")[0] == 200
-            children = list(map(int, Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()))
-            for pid in (*processes, *children):
-                os.kill(pid, signal.SIGSTOP)
+            stopped = (postmaster, *children(postmaster))
+            for pid in stopped:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
             begun = time.monotonic()
             status, text = get(server.uri, "/readyz")
             assert (status, "gave no answer" in text) == (503, True)
             assert get(server.uri, "/healthz")[0] == 200
             assert sample(get(server.uri, "/metrics")[1], "metastore_database_up") == 0
             assert time.monotonic() - begun < 20
-            for pid in {*processes, *children}:
-                os.kill(pid, signal.SIGCONT)
+            for pid in stopped:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
             until(lambda: get(server.uri, "/readyz")[0] == 200, missing="ready")
     finally:
         subprocess.run([*script, "stop"], env=variables, check=False, capture_output=True)

@@ -70,8 +70,7 @@ def test_all_decoders_count_the_same_memory() -> None:
 
 def memory(server: Server) -> int:
     """Return the most memory, in bytes, that the worker of a server has had."""
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-    peaks = [Path(f"/proc/{child}/status").read_text().partition("VmHWM:")[2].split()[0] for child in children]
+    peaks = [Path(f"/proc/{child}/status").read_text().partition("VmHWM:")[2].split()[0] for child in server.children()]
     return max(map(int, peaks)) * 1024
 
 

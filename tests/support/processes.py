@@ -1,0 +1,29 @@
+"""Processes of Linux, as tests look at them: any of them may end between two looks."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started and that have not ended; none if it has ended itself."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [each for each in map(int, found) if runs(each)]
+    return []
+
+
+def runs(pid: int) -> bool:
+    """Return whether a process runs; one that has ended may wait for its parent."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def niceness(pid: int) -> int | None:
+    """Return how much a process leaves to others; None if it has ended."""
+    with suppress(ProcessLookupError):
+        return os.getpriority(os.PRIO_PROCESS, pid)
+    return None
