@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from metastore.spark import disable, enable
 from metastore.spark.transaction.readers import close_all
-from tests.support.acid_histories import Action, CompactedTable, statements
+from tests.support.acid_histories import COMPACTED, Action, CompactedTable, statements
 from tests.support.cluster import LAYOUTS, Cluster, Row
 from tests.support.hive import Hive, hive
 from tests.support.spark_session import session
@@ -36,7 +36,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def cluster(spark: SparkSession, tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(spark, tmp_path, f"txn_timeout={TIMEOUT}", "compactor_worker_threads=1", "compactor_pool_timeout=1h")
+    made = Cluster(spark, tmp_path, f"txn_timeout={TIMEOUT}", *COMPACTED)
     spark.conf.set("spark.hadoop.hive.metastore.uris", made.uri)
     register(spark)
     enable()

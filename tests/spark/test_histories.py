@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metastore.spark import disable, enable
-from tests.support.acid_histories import KINDS, Action, CompactedTable, statements
+from tests.support.acid_histories import COMPACTED, KINDS, Action, CompactedTable, statements
 from tests.support.cluster import LAYOUTS, Cluster, Victim
 
 pytest.importorskip("pyspark.sql.datasource", reason="Python data sources came with Spark 4")
@@ -33,7 +33,7 @@ def session(spark: SparkSession) -> SparkSession:
 @pytest.fixture
 def compacting(session: SparkSession, tmp_path: Path) -> Iterator[Cluster]:
     enable()
-    made = Cluster(session, tmp_path, "compactor_worker_threads=1", "compactor_pool_timeout=1h")
+    made = Cluster(session, tmp_path, *COMPACTED)
     session.conf.set("spark.hadoop.hive.metastore.uris", made.uri)
     yield made
     disable()

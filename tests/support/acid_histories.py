@@ -33,6 +33,8 @@ SCHEMA = "id int, v int, k string"
 WORDS = ("k0", "k1", "k2")
 POOL = "spark"
 """Compactions of this pool are Spark's; the server takes all others."""
+COMPACTED = ("compactor_worker_threads=1", "compactor_pool_timeout=1h", "compactor_aborted_age=3s")
+"""Settings of a history's server: it compacts, and does not wait for half a day until it forgets an aborted dynamic insert."""
 
 
 class Action(NamedTuple):
