@@ -5,7 +5,7 @@ A delta that holds aborted rows beside others stays for a compaction, which is q
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import structlog
 
@@ -15,6 +15,7 @@ from metastore.rules.transactions.acid_directories import NONE_OPEN, SeenWriteId
 from metastore.rules.transactions.compactions import ABORT_CLEANUP, MAJOR, READY
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Metastore
+from metastore.service.changes.occupants import occupants
 from metastore.service.compaction.cleaner import aborted_in, delete
 from metastore.service.compaction.compaction_view import compactors, listed, places, write_ids
 from metastore.service.compaction.initiator import enqueue
@@ -94,19 +95,31 @@ def _clean_object(metastore: Metastore, where: CompactedObject) -> None:
         return transactions, table, folders, write_ids(session, where, NONE_OPEN)
 
     transactions, table, folders, view = metastore.database.read(read)
-    kept: set[int] = set()
+    kept: dict[str, set[int]] = {}
     for folder in folders:
         entries = listed(metastore, folder)
         made_by = metastore.database.read(lambda session, entries=entries: compactors(session, entries, NONE_OPEN, none_open=True))  # type: ignore[misc]  # bound now
         state = decide(entries, view, made_by, strict=False)
         if table is not None:
             delete(metastore, table, where.partition, folder, [*state.aborted, *staging_of(transactions, entries)])
-        kept |= aborted_in(state.partly_aborted, view.aborted, state.aborted)
+        if left := aborted_in(state.partly_aborted, view.aborted, state.aborted):
+            kept[folder] = left
     if table is not None and table.partitionKeys and is_transactional(table):
         delete(metastore, table, None, table.sd.location, staging_of(transactions, listed(metastore, table.sd.location)))
-    metastore.database.write(lambda session: compaction_sources.delete_transactions(session, where, transactions, sorted(kept)))
-    if kept and table is not None and not (where.partition is None and table.partitionKeys):
-        enqueue(metastore, where, MAJOR, None, table.owner)
+    metastore.database.write(
+        lambda session: compaction_sources.delete_transactions(session, where, transactions, sorted(set().union(*kept.values())))
+    )
+    if kept and table is not None:
+        for each in _compacted(metastore, table, where, kept):
+            enqueue(metastore, each, MAJOR, None, table.owner)
+
+
+def _compacted(metastore: Metastore, table: Table, where: CompactedObject, folders: Iterable[str]) -> list[CompactedObject]:
+    """Return the objects whose compaction takes aborted rows out of folders: the partitions that are there, or the object itself."""
+    if where.partition is not None or not table.partitionKeys:
+        return [where]
+    there = metastore.database.read(lambda session: occupants(session, folders, below=table.sd.location))
+    return [where._replace(partition=each.partition) for each in there if each.table_id == table.id and each.partition is not None]
 
 
 def _folders(metastore: Metastore, session: Session, table: Table, where: CompactedObject) -> Iterator[str]:

@@ -7,6 +7,7 @@ import pytest
 
 from metastore.idl import CompactionType
 from metastore.service.call.context import Call
+from metastore.service.catalog.partitions.alter_partitions import alter_partitions
 from metastore.service.catalog.partitions.partitions import get_partition
 from metastore.service.catalog.tables.tables import drop_table
 from metastore.service.compaction import compaction_workers
@@ -104,6 +105,30 @@ def test_a_delta_that_is_aborted_in_part_is_left_for_a_compaction(call: Call, ma
     assert names(folder) == ["delta_0000001_0000002"]
     assert len(acid.rows(call.metastore, acid.COMPONENTS)) == 1
     assert [(each.type, each.state) for each in shown(call)] == [(MAJOR, "initiated")]
+
+
+@pytest.mark.parametrize("place", ["by default", "below the table", "outside"])
+def test_a_delta_of_a_stream_that_is_aborted_in_part_is_left_for_a_compaction_of_its_partition(
+    call: Call, make_metastore: MetastoreMaker, tmp_path: Path, place: str
+) -> None:
+    """Its aborted transaction did not say into which partitions it wrote."""
+    name, folder = acid_table(call, keys=(("k", "string"),))
+    where = {"by default": folder / "k=2", "below the table": folder / "another", "outside": tmp_path / "outside"}[place]
+    add_partitions(call, name, [["1"], ["2"]])
+    if place != "by default":
+        moved = get_partition(call, name, ["2"])
+        moved.sd.location = f"file:{where}"
+        alter_partitions(call, name, [moved])
+    committed, aborted = (acid.begin(call.metastore) for _ in range(2))
+    numbers = [acid.allocate(call.metastore, name, each) for each in (committed, aborted)]
+    acid.fill(folder / "k=1" / "delta_0000001_0000001")
+    acid.fill(where / "delta_{:07d}_{:07d}".format(*numbers))
+    for each, number, state in zip((committed, aborted), numbers, "ca", strict=True):
+        acid.intend(call.metastore, name, each, number)
+        acid.end(call.metastore, each, state)
+    assert clean_aborted(make_metastore(compactor_aborted_number=0)) == 1
+    assert names(where) == ["delta_{:07d}_{:07d}".format(*numbers)]
+    assert [(each.partitionname, each.type, each.state) for each in shown(call)] == [("k=2", MAJOR, "initiated")]
 
 
 @pytest.mark.parametrize("what", ["table", "partition"])
