@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from metastore.idl import FieldSchema, StorageDescriptor, Table
 from metastore.rules.catalog.table_kinds import is_external
+from metastore.rules.values.types import statement_type
 
 COUNTED = frozenset({"numFiles", "numRows", "rawDataSize", "totalSize", "transient_lastDdlTime", "COLUMN_STATS_ACCURATE", "EXTERNAL"})
 """Parameters that are counts, or that the statement expresses otherwise."""
@@ -55,7 +56,10 @@ def _storage(sd: StorageDescriptor) -> list[str]:
 
 
 def _columns(columns: Iterable[FieldSchema]) -> list[str]:
-    return [f"  {_quoted(each.name)} {each.type}" + (f" COMMENT {_text(each.comment)}" if each.comment else "") for each in columns]
+    return [
+        f"  {_quoted(each.name)} {statement_type(each.type)}" + (f" COMMENT {_text(each.comment)}" if each.comment else "")
+        for each in columns
+    ]
 
 
 def _pairs(values: Mapping[str, str]) -> str:

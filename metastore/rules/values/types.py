@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from metastore.idl import FieldSchema, SkewedInfo
 
@@ -142,6 +142,38 @@ def _parse_nested(text: str, position: int, name: str, depth: int) -> tuple[Hive
     if name == "map" and children[0].name not in PRIMITIVES:
         raise ValueError("the key of a map must be primitive")
     return HiveType(name, (), tuple(children), tuple(fields)), position
+
+
+def statement_type(text: str) -> str:
+    """Write a type as SHOW CREATE TABLE of Hive does: the names of a struct's fields in backticks, so that any of them can be read again.
+
+    A type without structs, and a text that is not a type, stay as they are.
+    """
+    if "struct" not in text.lower():
+        return text
+    try:
+        return written(parse_type(text), _written_in_hive)
+    except MetaError:
+        return text
+
+
+def _written_in_hive(kind: HiveType) -> str:
+    name = "timestamp with local time zone" if kind.name == "timestamp with time zone" else kind.name
+    return f"{name}({','.join(map(str, kind.parameters))})" if kind.parameters else name
+
+
+def written(kind: HiveType, primitive: Callable[[HiveType], str]) -> str:
+    """Write a type for an engine that writes primitive types in its own way; the names of a struct's fields are in backticks."""
+    if kind.name not in NESTED:
+        return primitive(kind)
+    inner = [written(child, primitive) for child in kind.children]
+    if kind.name == "struct":
+        return f"struct<{', '.join(f'{_quoted(name)}:{each}' for name, each in zip(kind.field_names, inner, strict=True))}>"
+    return f"{kind.name}<{','.join(inner)}>"
+
+
+def _quoted(field: str) -> str:
+    return field if field.startswith("`") else f"`{field.replace('`', '``')}`"
 
 
 def _next(text: str, position: int) -> str:

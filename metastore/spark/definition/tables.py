@@ -17,7 +17,7 @@ from metastore.idl import CreateTableRequest, FieldSchema, Order, SerDeInfo, Sto
 from metastore.rules.catalog.transactional import ORC_INPUT, ORC_OUTPUT, ORC_SERDE
 from metastore.spark.definition.constraints import constraints_of
 from metastore.spark.grammar.columns import Column, Columns, Constraint, columns
-from metastore.spark.session.catalog import AcidTableInfo
+from metastore.spark.session.catalog import AcidTableInfo, hive_type
 
 _TEXT = "org.apache.hadoop.mapred.TextInputFormat"
 _TEXT_OUT = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat"
@@ -142,11 +142,17 @@ def of_schema(schema: StructType) -> Columns:
     )
 
 
+def _has_no_type(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_has_no_type(each.dataType) for each in kind)
+    inner = [getattr(kind, name) for name in ("elementType", "keyType", "valueType") if hasattr(kind, name)]
+    return isinstance(kind, NullType) or any(map(_has_no_type, inner))
+
+
 def _hive_type(name: str, kind: DataType) -> str:
-    text = kind.simpleString()
-    if isinstance(kind, NullType) or "void" in re.findall(r"\w+", text):
+    if _has_no_type(kind):
         raise WrongDefinition(f"column {name} has no type: cast what is null, as in cast(null as string)")
-    return text.replace("timestamp_ntz", "timestamp").replace("timestamp_ltz", "timestamp")
+    return hive_type(kind)
 
 
 def divided(given: Sequence[Column], keys: Sequence[Column]) -> tuple[list[Column], list[Column]]:

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from metastore import idl
 from metastore.client import Client
 from metastore.idl import Partition, StorageDescriptor, Table
+from metastore.rules.values.types import statement_type
 from metastore.spark.dialect.session import Names, SqlSession
 from metastore.spark.dialect.showing import frame, moment, partition_text
 from metastore.spark.grammar.statements import Describe, ShowOfTable, ShowTables, Spec
@@ -215,7 +216,9 @@ def show(session: SqlSession, client: Client, info: AcidTableInfo, statement: Sh
     if statement.what == "CREATE TABLE":
         return frame(session, ("createtab_stmt",), [(create_text(client, info, whole=len(statement.table) > 1),)])
     if statement.what == "TBLPROPERTIES":
-        rows = [(name, value) for name, value in sorted(info.parameters.items()) if statement.key in (None, name)]
+        rows = sorted(info.parameters.items())
+        if (key := statement.key) is not None:
+            rows = [(key, info.parameters.get(key, f"Table {info.full_name} does not have property: {key}"))]
         return frame(session, ("key", "value"), rows)
     if statement.what == "COLUMNS":
         return frame(session, ("col_name",), [(name,) for name in info.schema.names])
@@ -283,7 +286,7 @@ def create_text(client: Client, info: AcidTableInfo, *, whole: bool) -> str:
 
 
 def _column_text(name: str, kind: str, comment: str | None, constraints: str) -> str:
-    return f"`{name.replace('`', '``')}` {kind}{constraints}{'' if not comment else f' COMMENT {_text(comment)}'}"
+    return f"`{name.replace('`', '``')}` {statement_type(kind)}{constraints}{'' if not comment else f' COMMENT {_text(comment)}'}"
 
 
 def _options(each: Any) -> str:

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_string
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    _parse_datatype_string,
+)
 
 from metastore.acid.folders.table import Folder, NotTransactional, TableInfo
 from metastore.acid.partitions import found
@@ -15,15 +24,14 @@ from metastore.acid.values.exact import Changed, named_once
 from metastore.client import Client
 from metastore.errors import InvalidObject, MetaError
 from metastore.idl import Partition
-from metastore.rules.values.partition_names import canonical_name, values_for_keys
-from metastore.rules.values.partition_values import hive_name
+from metastore.rules.values.partition_names import canonical_name, partition_values, values_for_keys
+from metastore.rules.values.partition_values import can_hold, hive_name
+from metastore.rules.values.types import HiveType, parse_type, written
 
 URI_SETTINGS = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
 _NAME_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 _NAME = re.compile(rf"(?:{_NAME_PART.pattern})(?:\.(?:{_NAME_PART.pattern}))*")
 _CONSTANT = re.compile(r"""(?P<quote>['"])(?:[^'"\\]|\\.|(?!(?P=quote))['"]|(?P=quote){2})*(?P=quote)|`(?:[^`]|``)*`""", re.DOTALL)
-_CHARACTERS = re.compile(r"\b(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
-_TIME = re.compile(r"(?<![\w`])timestamp(?: with local time zone)?(?![\w`])(?!\s*:)", re.IGNORECASE)
 
 FORMATS: tuple[tuple[str, str], ...] = (
     ("parquet", "parquet"),
@@ -101,12 +109,34 @@ def table_name(spark: SparkSession, name: str) -> tuple[str, str]:
 
 def ddl_type(text: str) -> str:
     """Return one of Hive's types as Spark writes it, for any kind of timestamp in the session; char and varchar are strings."""
-    return _TIME.sub("timestamp_ltz", _CHARACTERS.sub("string", text))
+    try:
+        return written(parse_type(text), _primitive)
+    except MetaError:  # Spark says what is wrong with it
+        return text
+
+
+def _primitive(kind: HiveType) -> str:
+    if kind.name in ("timestamp", "timestamp with time zone"):
+        return "timestamp_ltz"
+    if kind.name in ("char", "varchar"):
+        return "string"
+    return f"{kind.name}({','.join(map(str, kind.parameters))})" if kind.parameters else kind.name
 
 
 def spark_type(text: str) -> DataType:
     """Return Spark's type for one of Hive's. ParseException for a union."""
     return _parse_datatype_string(ddl_type(text))
+
+
+def hive_type(kind: DataType) -> str:
+    """Return one of Spark's types as Hive writes it."""
+    if isinstance(kind, StructType):
+        return f"struct<{','.join(f'{field.name}:{hive_type(field.dataType)}' for field in kind)}>"
+    if isinstance(kind, MapType):
+        return f"map<{hive_type(kind.keyType)},{hive_type(kind.valueType)}>"
+    if isinstance(kind, ArrayType):
+        return f"array<{hive_type(kind.elementType)}>"
+    return "timestamp" if isinstance(kind, TimestampType | TimestampNTZType) else kind.simpleString()
 
 
 class AcidTableInfo(TableInfo):
@@ -161,6 +191,14 @@ class AcidTableInfo(TableInfo):
             return hive_name(keys, values_for_keys([key for key, _ in keys], canonical_name(name)))
         except (MetaError, InvalidObject) as error:
             raise WrongColumns(f"{self.full_name}: {name} is not a name of a partition: {error}") from error
+
+    def new_partition_name(self, name: str) -> str:
+        """Return Hive's name of a partition to be made. WrongColumns for a value that its key can not hold, and for any other text."""
+        hives = self.partition_name(name)
+        for key, text in zip(self.table.partitionKeys or [], partition_values(hives), strict=True):
+            if not can_hold(key.type, text):
+                raise WrongColumns(f"{self.full_name}: the partition key {key.name} is {key.type} and can not hold '{text}'")
+        return hives
 
     def existing_partition(self, client: Client, name: str) -> str:
         """Return how the metastore calls the partition that a name `k=v/..` means. WrongColumns where there is none."""

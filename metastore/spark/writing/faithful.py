@@ -26,7 +26,7 @@ from metastore.acid.values.null_keys import has_maps
 from metastore.spark.reading.parquet_columns import schema_of
 from metastore.spark.reading.physical import columns_of, not_of_spark, null_keys_of
 from metastore.spark.reading.reading import FOLDER, inserted_events, plain_scans, row_id_name
-from metastore.spark.session.catalog import AcidTableInfo, spark_type
+from metastore.spark.session.catalog import AcidTableInfo, hive_type, spark_type
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 FINER = r"\.\d{6}0*[1-9]"
@@ -89,14 +89,9 @@ def _check_parquet_columns(spark: SparkSession, table: AcidTableInfo, paths: Seq
                 f"there are files with a column {field.name}, which the table does not have: Parquet matches columns by name"
             )
         else:
-            reason = loss([(field.name, ddl_of(field.dataType))], [(field.name, ddl_of(spark_type(kind)))])
+            reason = loss([(field.name, hive_type(field.dataType))], [(field.name, hive_type(spark_type(kind)))])
         if reason is not None:
             raise CanNotKeep(f"{table.full_name}: {reason}; nothing was changed")
-
-
-def ddl_of(kind: DataType) -> str:
-    """Return a type of Spark as Hive writes it."""
-    return kind.simpleString().replace("timestamp_ntz", "timestamp")
 
 
 def _parquet_is_finer(spark: SparkSession, table: AcidTableInfo, paths: Sequence[str]) -> bool:

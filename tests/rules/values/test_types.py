@@ -160,3 +160,18 @@ def test_bad_columns_are_refused_with_hives_texts() -> None:
 def test_what_is_missing_is_a_meta_error(wrong: list[FieldSchema] | None) -> None:
     with pytest.raises(MetaError):
         types.validate_columns(wrong)
+
+
+@pytest.mark.parametrize(
+    ("stored", "written"),
+    [
+        ("decimal(10, 2)", "decimal(10, 2)"),
+        ("struct<a:int,b:string>", "struct<`a`:int, `b`:string>"),
+        ("map<string,struct<a b:decimal(5,2),`c``d`:array<struct<>>>>", "map<string,struct<`a b`:decimal(5,2), `c``d`:array<struct<>>>>"),
+        ("struct<t:timestamp with local time zone,v:varchar(3),u:uniontype<int,string>>",
+         "struct<`t`:timestamp with local time zone, `v`:varchar(3), `u`:uniontype<int,string>>"),
+        ("struct<a:nothing>", "struct<a:nothing>"),
+    ],
+)  # fmt: skip
+def test_fields_of_structs_are_quoted_in_statements(stored: str, written: str) -> None:
+    assert types.statement_type(stored) == written
