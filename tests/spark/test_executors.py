@@ -94,7 +94,7 @@ def test_executors_are_killed(cluster: Cluster, keys: str, columns: str) -> None
         assert victim.wait() == 0, (cluster.home / "victim.log").read_text()[-2000:]
     finally:
         victim.kill()
-    until(cluster.kept, missing="cleaned")
+    until(cluster.unsettled, lambda found: not found)
     with connect(cluster.uri) as client:
         assert [each.state for each in client.show_compact(ShowCompactRequest()).compacts] == ["succeeded"]
     assert cluster.read() == model

@@ -65,7 +65,7 @@ def test_a_driver_is_killed(cluster: Cluster, keys: str, columns: str, action: s
         found, after = cluster.read(), changed(model, action, what)
         assert found in (model, after)
         happened, model = found == after, found
-        until(cluster.kept, missing="the driver's transaction is given up")
+        until(cluster.unsettled, lambda found: not found)
         if not happened:
             until(partial(_holds, cluster, known), missing=f"only {known}")
         assert not cluster.staging()
@@ -114,7 +114,7 @@ def test_a_compactor_is_killed_and_another_does_its_work(cluster: Cluster, keys:
     until(taken_over, missing="the work is given to another worker")
     (outcome,) = outcomes
     assert (outcome.entry.id, outcome.state) == (key, "compacted"), outcome
-    until(cluster.kept, missing="cleaned")
+    until(cluster.unsettled, lambda found: not found)
     assert cluster.read() == model
     names = set(outcome.detail.split(", "))
     until(lambda: {name.rpartition("/")[2] for name in cluster.directories()} == names, missing=f"only {names}")
@@ -141,14 +141,14 @@ def test_the_server_is_killed(cluster: Cluster, keys: str, columns: str) -> None
         assert found in ((after,) if done else (model, after))
         model = found
     worker = Compactor(cluster.spark, cluster.uri)
-    until(lambda: worker.attempt() is None and cluster.kept(), missing="all is given up or done")
+    until(lambda: (worker.attempt(), cluster.unsettled()), lambda found: found == (None, []))
     model = _done(cluster, model, "merge", some(random_, model), keys)
     until(lambda: not cluster.staging(), missing="no staging folders")
     cluster.table.compact("major", "k=k0" if keys else None)
     outcome = worker.run_once()
     assert outcome is not None
     assert outcome.state in ("compacted", "nothing to do"), outcome
-    until(cluster.kept, missing="cleaned")
+    until(cluster.unsettled, lambda found: not found)
     assert cluster.read() == model
     until(lambda: len([name for name in cluster.directories() if not keys or name.startswith("k=k0")]) == 1, missing="one base")
 

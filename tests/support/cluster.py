@@ -95,12 +95,13 @@ class Cluster:
         self.table.close()
         return found
 
-    def kept(self) -> bool:
-        """Whether nothing is open or waits any more."""
+    def unsettled(self) -> list[str]:
+        """Return the transactions that are open, or aborted and not forgotten, and the compactions that wait or run."""
         with connect(self.uri) as client:
             opened = client.get_open_txns_info().open_txns
             waiting = client.show_compact(ShowCompactRequest()).compacts or []
-        return not opened and not [each for each in waiting if each.state in ("initiated", "working", "ready for cleaning")]
+        states = ("initiated", "working", "ready for cleaning")
+        return [str(each) for each in [*opened, *(each for each in waiting if each.state in states)]]
 
 
 class Victim:

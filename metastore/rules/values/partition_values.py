@@ -48,6 +48,18 @@ def read_value(kind: str, text: str) -> Any:
         return None
 
 
+def can_hold(kind: str, text: str) -> bool:
+    """Return whether a text is a value of a partition key's type; any text is one of a type that no partition is compared by."""
+    try:
+        key_type(kind)
+    except MetaError:
+        return True
+    value = read_value(kind, text)
+    if value is None:
+        return text == DEFAULT_PARTITION
+    return types.type_name(kind) not in types.INTEGERS or value == int(value)
+
+
 def text_of(kind: str, value: Any) -> str:
     """Return Hive's text of a value: one of `read_value`, or a datetime of wall-clock time. None and "" are the default partition."""
     if value is None or value == "":

@@ -208,7 +208,7 @@ def _add_partitions(client: Client, info: AcidTableInfo, statement: AddPartition
     for spec, location in statement.partitions:
         if sorted(spec) != sorted(keys):
             raise WrongStatement(f"{info.full_name} is partitioned by {', '.join(keys) or 'nothing'}: give a value for each")
-        name = info.partition_name(partition_text({key: spec[key] for key in keys}))
+        name = info.new_partition_name(partition_text({key: spec[key] for key in keys}))
         there = client.get_partitions_by_names(info.database, info.name, [name])
         if there and statement.if_not_exists:
             continue
@@ -253,7 +253,7 @@ def _rename_partition(client: Client, _: Names, info: AcidTableInfo, statement: 
     (name,) = _named(client, info, statement.partition)
     (partition,) = client.get_partitions_by_names(info.database, info.name, [name])
     values = partition.values
-    partition.values = partition_values(info.partition_name(partition_text({key: statement.to[key] for key in keys})))
+    partition.values = partition_values(info.new_partition_name(partition_text({key: statement.to[key] for key in keys})))
     client.rename_partition(info.database, info.name, values, partition)
 
 

@@ -7,7 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from metastore.rules.values.partition_values import canonical, hive_name, read_value, text_of
+from metastore.rules.values.partition_names import DEFAULT_PARTITION
+from metastore.rules.values.partition_values import can_hold, canonical, hive_name, read_value, text_of
 
 SPELLED = [
     # type, a text, Hive's own text
@@ -38,6 +39,15 @@ def test_every_spelling_has_hives_text(kind: str, text: str, hives: str) -> None
 def test_a_text_that_is_no_value_of_its_type_stays(kind: str, text: str) -> None:
     assert read_value(kind, text) is None
     assert canonical(kind, text) == text
+    assert not can_hold(kind, text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "held"),
+    [("int", "1.5", False), ("int", "-7", True), ("decimal(4,2)", "1.5", True), ("int", DEFAULT_PARTITION, True), ("binary", "x", True)],
+)
+def test_a_key_holds_values_of_its_type(kind: str, text: str, held: bool) -> None:
+    assert can_hold(kind, text) is held
 
 
 def test_null_and_the_empty_text_are_the_default_partition() -> None:

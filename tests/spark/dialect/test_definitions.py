@@ -10,12 +10,13 @@ from metastore.client import Client
 from metastore.spark import AcidTable, sql
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.grammar.tokens import WrongStatement
+from metastore.spark.session.catalog import WrongColumns
 from tests.spark.dialect.conftest import Sql
 from tests.support.acid_tables import stored_table
 
 FULL = """
 CREATE TABLE t (
-  `id` bigint COMMENT 'it''s', name varchar(20) DEFAULT 'x', n decimal(5,2) NOT NULL, c int,
+  `id` bigint COMMENT 'it''s', name varchar(20) DEFAULT 'x', n decimal(5,2) NOT NULL, c int, st struct<`order`:int,`a b`:array<string>>,
   CONSTRAINT k PRIMARY KEY (id) DISABLE NOVALIDATE, CONSTRAINT positive CHECK (c > 0))
 COMMENT 'a table' PARTITIONED BY (d date COMMENT 'day', r string) CLUSTERED BY (id) INTO 2 BUCKETS
 STORED AS ORC TBLPROPERTIES ('transactional'='true', 'k'='it\\'s \\\\ "q"')
@@ -36,8 +37,10 @@ def test_what_is_shown_makes_the_same_table_again(run: Sql, database: str, clien
     }
     assert [row for row in run("DESCRIBE FORMATTED t") if "Constraint" in row[0]] == constraints
     assert run("SHOW CREATE TABLE t")[0][0].splitlines()[:12] == shown.splitlines()[:12]
+    assert "`st` struct<`order`:int, `a b`:array<string>>" in shown
+    assert run("SHOW TBLPROPERTIES t('none')") == [("none", f"Table {database}.t does not have property: none")]
     assert run("SHOW TBLPROPERTIES t('k')") == [("k", 'it\'s \\ "q"')]
-    assert run("SHOW COLUMNS IN t") == [("id",), ("name",), ("n",), ("c",), ("d",), ("r",)]
+    assert run("SHOW COLUMNS IN t") == [("id",), ("name",), ("n",), ("c",), ("st",), ("d",), ("r",)]
 
 
 def test_a_database_is_listed_and_dropped_with_its_tables(run: Sql, emp: str, spark: SparkSession, client: Client) -> None:
@@ -103,6 +106,11 @@ def test_partitions_are_added_renamed_and_dropped(run: Sql) -> None:
     run("ALTER TABLE p ADD IF NOT EXISTS PARTITION (n=1, s='it\\'s') PARTITION (n=3, s='x')")
     with pytest.raises(WrongStatement, match="already"):
         run("ALTER TABLE p ADD PARTITION (n=3, s='x')")
+    for text in ("abc", "1.5"):
+        with pytest.raises(WrongColumns, match=f"partition key n is int and can not hold '{text}'"):
+            run(f"ALTER TABLE p ADD PARTITION (n='{text}', s='x')")
+        with pytest.raises(WrongColumns, match=f"partition key n is int and can not hold '{text}'"):
+            run(f"ALTER TABLE p PARTITION (n=3, s='x') RENAME TO PARTITION (n='{text}', s='x')")
     run("ALTER TABLE p PARTITION (n=3, s='x') RENAME TO PARTITION (n=3, s='y')")
     assert run("SHOW PARTITIONS p PARTITION (n=3)") == [("n=3/s=y",)]
     run("ALTER TABLE p DROP PARTITION (n < 3, s = 'it\\'s'), PARTITION (n=3)")
