@@ -104,7 +104,7 @@ def _failures(visit: Visit) -> list[Problem]:
 
 
 def _failure(name: str, key: int, error: str | None) -> str:
-    return f"Compaction {key} of {name} failed: {(error or 'no reason told')[:200]}"
+    return f"Compaction {key} of {name} failed: {(error or 'no reason given')[:200]}"
 
 
 def _idle_jobs(seen: Observation) -> list[Problem]:

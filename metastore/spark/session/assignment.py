@@ -2,8 +2,8 @@
 
     assigned(value, there, "varchar(3)", "db.t: column v")  of a value whose type in Spark is `there`
 
-A value that its column can not hold fails the job that computes it; `told` turns that into DoesNotFit. Beyond Spark's rules a text is taken
-for a number, a date or the like that it reads as, and a number that a float would make infinite does not fit.
+A value that its column can not hold fails the job that computes it; `naming_the_column` turns that into DoesNotFit. Beyond Spark's rules
+a text is taken for a number, a date or the like that it reads as, and a number that a float would make infinite does not fit.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _simple(value: Column, there: DataType, wanted: DataType, kind: str, what: s
 
 
 def refusal(value: Column, what: str) -> Column:
-    """Return a column that fails the job, by a message that `told` understands, when it is computed for a value."""
+    """Return a column that fails the job, by a message that `naming_the_column` understands, when it is computed for a value."""
     return _raised(MARK, F.concat(F.lit(f"{what} and can not hold '"), value.cast("string"), F.lit("'")))
 
 
