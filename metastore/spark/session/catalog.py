@@ -111,7 +111,7 @@ def ddl_type(text: str) -> str:
     """Return one of Hive's types as Spark writes it, for any kind of timestamp in the session; char and varchar are strings."""
     try:
         return written(parse_type(text), _primitive)
-    except MetaError:  # Spark says what is wrong with it
+    except MetaError:  # Spark names the fault
         return text
 
 
