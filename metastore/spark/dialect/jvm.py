@@ -14,6 +14,8 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
+from metastore.spark.session.java import java_class
+
 Node = Any
 """A node of a plan, or an expression, in the JVM."""
 _SUBQUERIES = ("ListQuery", "ScalarSubquery", "Exists", "LateralSubquery", "FunctionTableSubqueryArgumentExpression")
@@ -81,11 +83,9 @@ class Doors:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._session: Any = spark._jsparkSession  # noqa: SLF001  # see the module
-        jvm: Any = spark._jvm  # noqa: SLF001  # see the module
-        self._jvm = jvm
         state = self._session.sessionState()
         self._parser, self._catalog = state.sqlParser(), state.catalog()
-        patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+        patterns = java_class(spark, "org.apache.spark.sql.catalyst.trees.TreePattern")
         self._has_plan, self._is_parameter = patterns.PLAN_EXPRESSION(), patterns.PARAMETER()
 
     def key(self) -> str:
@@ -96,7 +96,7 @@ class Doors:
         """Return a text with its variables, `${name}`, replaced as Spark does before it parses."""
         if "${" not in text:
             return text
-        return str(self._jvm.org.apache.spark.sql.internal.VariableSubstitution().substitute(text))
+        return str(java_class(self._spark, "org.apache.spark.sql.internal.VariableSubstitution")().substitute(text))
 
     def parse(self, text: str) -> Node:
         """Return the plan of a statement, without any look-up yet. ParseException."""
@@ -115,22 +115,22 @@ class Doors:
         if len(names) > 1 and not self._catalog.isTempView(self.sequence(names)):
             return None
         found = self._catalog.getRawTempView(names[0]) if len(names) == 1 else self._catalog.getRawGlobalTempView(names[-1])
-        return int(self._jvm.System.identityHashCode(found.get())) if found.isDefined() else None
+        return int(java_class(self._spark, "java.lang.System").identityHashCode(found.get())) if found.isDefined() else None
 
     def sequence(self, values: Sequence[Any]) -> Any:
         """Return a sequence of Scala."""
-        return self._jvm.PythonUtils.toSeq(list(values))
+        return java_class(self._spark, "org.apache.spark.api.python.PythonUtils").toSeq(list(values))
 
     def column(self, expression: Node) -> Column:
         """Return a parsed expression as a column."""
         made: Any = Column
         utils = self._classic("ExpressionUtils")
-        found: Column = made(self._jvm.org.apache.spark.sql.Column(expression) if utils is None else utils.column(expression))
-        return found
+        found = java_class(self._spark, "org.apache.spark.sql.Column")(expression) if utils is None else utils.column(expression)
+        return made(found)  # type: ignore[no-any-return]
 
     def frame(self, plan: Node) -> DataFrame:
         """Return a parsed query as a frame. AnalysisException."""
-        dataset = self._classic("Dataset") or self._jvm.org.apache.spark.sql.Dataset
+        dataset = self._classic("Dataset") or java_class(self._spark, "org.apache.spark.sql.Dataset")
         return DataFrame(dataset.ofRows(self._session, plan), self._spark)
 
     def literal(self, value: Any) -> str:
@@ -142,12 +142,12 @@ class Doors:
 
     def _converter(self) -> Any:
         """Return the converter of Spark 4's columns to expressions, None on 3.5: a Scala object, which has no static methods."""
-        found = getattr(self._jvm.org.apache.spark.sql.classic, "ColumnNodeToExpressionConverter$")
-        return getattr(found, "MODULE$") if isinstance(found, JavaClass) else None
+        found = self._classic("ColumnNodeToExpressionConverter$")
+        return None if found is None else getattr(found, "MODULE$")
 
     def _classic(self, name: str) -> Any:
         """Return a class of Spark 4's package `classic`, None on 3.5."""
-        found = getattr(self._jvm.org.apache.spark.sql.classic, name)
+        found = java_class(self._spark, f"org.apache.spark.sql.classic.{name}")
         return found if isinstance(found, JavaClass) else None
 
     def subqueries(self, node: Node) -> Iterator[Node]:
@@ -221,5 +221,4 @@ def is_command(frame: DataFrame) -> bool:
 def explained(frame: DataFrame, mode: str) -> str:
     """Return the output of EXPLAIN for a frame; `mode` is simple, extended, codegen, cost or formatted."""
     execution = frame._jdf.queryExecution()  # noqa: SLF001  # see the module
-    jvm: Any = frame.sparkSession._jvm  # noqa: SLF001  # see the module
-    return str(jvm.PythonSQLUtils.explainString(execution, mode))
+    return str(java_class(frame.sparkSession, "org.apache.spark.sql.api.python.PythonSQLUtils").explainString(execution, mode))

@@ -32,6 +32,7 @@ from metastore.spark.reading.physical import Located, check_case
 from metastore.spark.reading.plain_files import wall_clock
 from metastore.spark.session.assignment import tried
 from metastore.spark.session.catalog import AcidTableInfo
+from metastore.spark.session.java import java_class
 
 _SAME = ((TimestampType, TimestampNTZType), (StringType, BinaryType))
 """Types of files that Spark's reader takes for each other, as Hive does."""
@@ -67,16 +68,15 @@ def by_types(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Fo
 
 def schema_of(spark: SparkSession, path: str) -> StructType:
     """Return the columns of a file as Spark takes them. FileError."""
-    jvm: Any = spark._jvm  # noqa: SLF001  # PySpark's only way to Java's reader
-    parquet = jvm.org.apache.parquet.hadoop
+    location = java_class(spark, "org.apache.hadoop.fs.Path")(path)
     try:
-        place = parquet.util.HadoopInputFile.fromPath(jvm.org.apache.hadoop.fs.Path(path), spark._jsc.hadoopConfiguration())  # noqa: SLF001  # see above
-        reader = parquet.ParquetFileReader.open(place)
+        place = java_class(spark, "org.apache.parquet.hadoop.util.HadoopInputFile").fromPath(location, spark._jsc.hadoopConfiguration())  # noqa: SLF001  # PySpark's only way to Java's reader
+        reader = java_class(spark, "org.apache.parquet.hadoop.ParquetFileReader").open(place)
         try:
             message = reader.getFileMetaData().getSchema()
         finally:
             reader.close()
-        converter = jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter
+        converter = java_class(spark, "org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter")
         made = converter(spark._jsparkSession.sessionState().conf()).convert(message)  # noqa: SLF001  # see above
     except Py4JJavaError as error:
         raise FileError(f"{path} can not be read: {error.java_exception}") from error

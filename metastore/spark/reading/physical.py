@@ -25,6 +25,7 @@ from metastore.acid.values.characters import limit_of
 from metastore.acid.values.evolution import is_widened
 from metastore.acid.values.null_keys import has_maps, with_null_keys
 from metastore.acid.values.types import parts
+from metastore.spark.session.java import java_class
 
 SPARK = "org.apache.spark.version"
 """The property of each ORC file that Spark wrote."""
@@ -164,11 +165,10 @@ def not_of_spark(spark: SparkSession, files: Iterable[str]) -> list[str]:
 @contextmanager
 def _opened(spark: SparkSession, path: str, length: int | None = None) -> Iterator[Any]:
     """Open a file by Java's reader of ORC. FileError."""
-    jvm: Any = spark._jvm  # noqa: SLF001  # PySpark's only way to Java's reader
-    orc = jvm.org.apache.orc.OrcFile
-    options = orc.readerOptions(spark._jsc.hadoopConfiguration())  # noqa: SLF001  # see above
+    orc, location = java_class(spark, "org.apache.orc.OrcFile"), java_class(spark, "org.apache.hadoop.fs.Path")
+    options = orc.readerOptions(spark._jsc.hadoopConfiguration())  # noqa: SLF001  # PySpark's only way to Java's reader
     try:
-        reader = orc.createReader(jvm.org.apache.hadoop.fs.Path(path), options if length is None else options.maxLength(length))
+        reader = orc.createReader(location(path), options if length is None else options.maxLength(length))
         try:
             yield reader
         finally:

@@ -36,6 +36,7 @@ from metastore.spark.reading.parquet_columns import by_types
 from metastore.spark.reading.physical import Form, alike, as_read, is_as_table, is_nameless, kept_from_filters, null_keys_of
 from metastore.spark.reading.plain_files import columns_read, format_to_read, lines_read
 from metastore.spark.session.catalog import AcidTableInfo, ddl_type
+from metastore.spark.session.java import java_class
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -379,8 +380,7 @@ def _in_arrow(
 
 def time_zone(spark: SparkSession) -> str:
     """Return the zone of the wall-clock times that Spark's ORC writer and reader use: the JVM's."""
-    jvm: Any = spark._jvm  # noqa: SLF001 # PySpark has no public name for it
-    return str(jvm.java.util.TimeZone.getDefault().getID())
+    return str(java_class(spark, "java.util.TimeZone").getDefault().getID())
 
 
 def _read_growing(

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from metastore.acid.durable import local_path, sync_placed
 from metastore.acid.files import FileError, Status
+from metastore.spark.session.java import java_class
 
 _STATUS = re.compile(r"\w+\{path=(.*?); isDirectory=(true|false)(?:; length=(\d+))?; ")
 
@@ -18,11 +19,12 @@ class HadoopFiles:
     """The file systems that a Spark session reaches; see `acid.files.Files`."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._jvm: Any = spark._jvm  # noqa: SLF001  # PySpark's only way to Hadoop's file systems
-        self._configuration = spark._jsc.hadoopConfiguration()  # noqa: SLF001  # see above
+        self._spark = spark
+        self._path = java_class(spark, "org.apache.hadoop.fs.Path")
+        self._configuration = spark._jsc.hadoopConfiguration()  # noqa: SLF001  # PySpark's only way to Hadoop's file systems
 
     def _at(self, path: str) -> tuple[Any, Any]:
-        java = self._jvm.org.apache.hadoop.fs.Path(path)
+        java = self._path(path)
         return java.getFileSystem(self._configuration), java
 
     def list(self, path: str) -> list[Status]:
@@ -30,7 +32,7 @@ class HadoopFiles:
         system, java = self._at(path)
         try:
             # One text for all: each attribute of each file would be a call into the JVM of its own.
-            text = self._jvm.org.apache.commons.lang3.ArrayUtils.toString(system.listStatus(java))
+            text = java_class(self._spark, "org.apache.commons.lang3.ArrayUtils").toString(system.listStatus(java))
         except Py4JJavaError as error:
             if "FileNotFoundException" in str(error.java_exception.getClass().getName()):
                 return []
@@ -44,7 +46,7 @@ class HadoopFiles:
             with_stream = system.open(java)
             try:
                 with_stream.seek(start)
-                return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(with_stream))
+                return bytes(java_class(self._spark, "org.apache.commons.io.IOUtils").toByteArray(with_stream))
             finally:
                 with_stream.close()
         except Py4JJavaError as error:
@@ -73,7 +75,7 @@ class HadoopFiles:
         """Add to the end of a file; return False where the file system knows only whole files, such as S3. FileError."""
         system, java = self._at(path)
         # Hadoop's usual local file system keeps checksums in files beside, which would no longer fit.
-        checked = self._jvm.py4j.reflection.TypeUtil.isInstanceOf("org.apache.hadoop.fs.ChecksumFileSystem", system)
+        checked = java_class(self._spark, "py4j.reflection.TypeUtil").isInstanceOf("org.apache.hadoop.fs.ChecksumFileSystem", system)
         try:
             stream = (system.getRawFileSystem() if checked else system).append(java)
         except Py4JJavaError:
@@ -101,7 +103,7 @@ class HadoopFiles:
         """Give a file or directory another name. FileError when the target is there or its parent is not."""
         system, old = self._at(source)
         try:
-            done = system.rename(old, self._jvm.org.apache.hadoop.fs.Path(target))
+            done = system.rename(old, self._path(target))
         except Py4JJavaError as error:
             raise FileError(f"{source} can not be renamed to {target}: {error.java_exception}") from error
         if not done:
@@ -123,7 +125,7 @@ class HadoopFiles:
         system, old = self._at(source)
         there, new = self._at(target)
         try:
-            self._jvm.org.apache.hadoop.fs.FileUtil.copy(system, old, there, new, False, self._configuration)
+            java_class(self._spark, "org.apache.hadoop.fs.FileUtil").copy(system, old, there, new, False, self._configuration)
         except Py4JJavaError as error:
             raise FileError(f"{source} can not be copied to {target}: {error.java_exception}") from error
 

@@ -16,6 +16,7 @@ from metastore.acid.files import in_parallel
 from metastore.acid.orc.orc_tail import LONGEST_POSTSCRIPT, tail_length, with_user_metadata
 from metastore.acid.rewriting.event_file import hive_metadata
 from metastore.spark.session.hadoop import HadoopFiles
+from metastore.spark.session.java import java_class
 
 IDENTITY = (2, 3, 4)
 """The numbers of ORC's columns that hold a row's write id, bucket and row number."""
@@ -42,13 +43,12 @@ def _tail(files: HadoopFiles, path: str, length: int) -> bytes:
 
 def _last_keys(spark: SparkSession, path: str) -> tuple[int, list[tuple[int, int, int]]]:
     """Return how many rows a file has, and (write id, bucket, row number) of the last row of each stripe, by Java's reader of ORC."""
-    jvm: Any = spark._jvm  # noqa: SLF001  # PySpark's only way to Java's reader
     context: Any = spark.sparkContext
-    configuration = spark._jsc.hadoopConfiguration()  # noqa: SLF001  # see above
-    orc = jvm.org.apache.orc.OrcFile
-    reader = orc.createReader(jvm.org.apache.hadoop.fs.Path(path), orc.readerOptions(configuration))
+    configuration = spark._jsc.hadoopConfiguration()  # noqa: SLF001  # PySpark's only way to Java's reader
+    orc = java_class(spark, "org.apache.orc.OrcFile")
+    reader = orc.createReader(java_class(spark, "org.apache.hadoop.fs.Path")(path), orc.readerOptions(configuration))
     schema = reader.getSchema()
-    include = context._gateway.new_array(jvm.boolean, schema.getMaximumId() + 1)  # noqa: SLF001  # see above
+    include = context._gateway.new_array(java_class(spark, "boolean"), schema.getMaximumId() + 1)  # noqa: SLF001  # see above
     for column in (0, *IDENTITY):
         include[column] = True
     rows = reader.rows(reader.options().include(include))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
+from metastore.spark.session.java import java_class
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _weak_leaves(spark: SparkSession, frame: DataFrame) -> list[Any]:
         name = _OF_LEAVES.get(leaf.getClass().getSimpleName())
         if name is None:
             return []
-        found.append(spark._jvm.java.lang.ref.WeakReference(getattr(leaf, name)()))  # type: ignore[union-attr]  # noqa: SLF001  # see above
+        found.append(java_class(spark, "java.lang.ref.WeakReference")(getattr(leaf, name)()))
     return found
 
 
