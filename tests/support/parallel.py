@@ -8,12 +8,15 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 SPARK = "tests/spark/"
+SESSIONS = 2
+"""Processes with a session of Spark: each has a gigabyte, and takes twenty seconds of a core until it is warm."""
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
     """The tests of a file run in one process, in their order; files come in the order of the collection.
 
-    Those on Spark run in one process all together: Spark is slow until it is warm, and takes both cores while it works.
+    Two processes take the files on Spark before all others, since these take longest. Further processes take such a file only where no
+    other is left.
     """
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
@@ -21,4 +24,10 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
-        return SPARK if nodeid.startswith(SPARK) else nodeid.split("::", 1)[0]
+        return nodeid.split("::", 1)[0]
+
+    def _assign_work_unit(self, node: Any) -> None:
+        on_spark = node in self.nodes[:SESSIONS]
+        chosen = next((file for file in self.workqueue if file.startswith(SPARK) is on_spark), next(iter(self.workqueue)))
+        self.workqueue.move_to_end(chosen, last=False)
+        super()._assign_work_unit(node)
