@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -62,23 +63,35 @@ def part(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+class Module(NamedTuple):
+    """What is asked about a module. Its tree is not kept: those of all slow down the rest of the run, since each collection passes them."""
+
+    docstring: str | None
+    imports: list[tuple[int, str, tuple[str, ...]]]
+    """By line, wherever they stand: a module, and the names that are taken from it, none for the module itself."""
+
+
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+def parsed(path: Path) -> Module:
+    tree = ast.parse(path.read_text())
+    imports: list[tuple[int, str, tuple[str, ...]]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports += [(node.lineno, alias.name, ()) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: write the whole name of the module"
+            assert node.module is not None
+            imports.append((node.lineno, node.module, tuple(alias.name for alias in node.names)))
+    return Module(ast.get_docstring(tree), imports)
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """Every module that a file imports, wherever it does so: functions and TYPE_CHECKING blocks too."""
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: write the whole name of the module"
-            assert node.module is not None
-            if node.module == "metastore":
-                yield from ((node.lineno, f"metastore.{alias.name}") for alias in node.names)
-            else:
-                yield node.lineno, node.module
+    for line, module, names in parsed(path).imports:
+        if module == "metastore" and names:
+            yield from ((line, f"metastore.{name}") for name in names)
+        else:
+            yield line, module
 
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
@@ -114,14 +127,11 @@ def dependencies() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in MODULES:
         own = found.setdefault(name_of(path), set())
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.Import):
-                own |= names.intersection(alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                modules = {f"{node.module}.{alias.name}" for alias in node.names}
-                own |= names.intersection(modules)
-                if modules - names:
-                    own |= names.intersection({str(node.module)})
+        for _, module, taken in parsed(path).imports:
+            modules = {f"{module}.{name}" for name in taken}
+            own |= names.intersection(modules)
+            if not taken or modules - names:
+                own |= names.intersection({module})
     return found
 
 
@@ -183,5 +193,5 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_a_module_says_what_it_does() -> None:
-    silent = [str(path) for path in MODULES if path.stat().st_size and ast.get_docstring(parsed(path)) is None]
+    silent = [str(path) for path in MODULES if path.stat().st_size and parsed(path).docstring is None]
     assert silent == []

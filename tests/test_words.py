@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import io
 import re
+import sys
 import tokenize
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -29,30 +30,37 @@ PERSONS = re.compile(r"\b(tell|tells|told|lies|let in|lets in|as it stands|goes 
 """The code does not speak, lie, or go by something, and does things again, not anew; see the table in the glossary."""
 
 
+Found = list[tuple[int, str]]
+"""Texts by their lines."""
+
+
 @cache
-def nodes(source: str) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(source)))
-
-
-def docstrings(source: str) -> Iterator[tuple[int, str]]:
-    """Every text that stands alone: docstrings, those of attributes too."""
-    for node in nodes(source):
+def read(source: str) -> tuple[Found, Found]:
+    """Return the texts that stand alone, docstrings and those of attributes, and the names. The tree, which is large, is not kept."""
+    texts: Found = []
+    names: Found = []
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield node.lineno, node.value.value
-
-
-@cache
-def comments(source: str) -> list[tuple[int, str]]:
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return [(token.start[0], token.string.lstrip("# ")) for token in tokens if token.type == tokenize.COMMENT]
-
-
-def names(source: str) -> Iterator[tuple[int, str]]:
-    for node in nodes(source):
+            texts.append((node.lineno, node.value.value))
         for field in ("id", "arg", "attr", "name"):
             name = getattr(node, field, None)
             if isinstance(name, str):
-                yield getattr(node, "lineno", 0), name
+                names.append((getattr(node, "lineno", 0), sys.intern(name)))
+    return texts, names
+
+
+def docstrings(source: str) -> Found:
+    return read(source)[0]
+
+
+def names(source: str) -> Found:
+    return read(source)[1]
+
+
+@cache
+def comments(source: str) -> Found:
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return [(token.start[0], token.string.lstrip("# ")) for token in tokens if token.type == tokenize.COMMENT]
 
 
 def headless(text: str) -> bool:
@@ -72,15 +80,15 @@ def unwanted(name: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("read", "is_wrong"),
+    ("found_in", "is_wrong"),
     [(docstrings, headless), (comments, has_clause), (docstrings, person), (comments, person), (names, unwanted)],
     ids=["docstrings", "comments", "persons in docstrings", "persons in comments", "names"],
 )
-def test_words(read: Callable[[str], Iterable[tuple[int, str]]], is_wrong: Callable[[str], bool]) -> None:
+def test_words(found_in: Callable[[str], Found], is_wrong: Callable[[str], bool]) -> None:
     wrong = [
         f"{path.relative_to(PACKAGE)}:{line}: {' '.join(text.split())[:120]}"
         for path in MODULES
-        for line, text in read(path.read_text())
+        for line, text in found_in(path.read_text())
         if is_wrong(text)
     ]
     assert not wrong, "\n".join(wrong)

@@ -1,4 +1,4 @@
-"""Classes of the JVM that a Spark session runs in. PySpark has no public name for what is reached through them."""
+"""Classes of the JVM of a Spark session, for which PySpark has no public door."""
 
 from __future__ import annotations
 
