@@ -115,6 +115,7 @@ def directories(table: Table, partition: str = "") -> list[str]:
     return sorted(path.name for path in place.iterdir() if path.is_dir())
 
 
+@pytest.mark.on_one_database
 def test_tables_become_small_and_keep_their_rows(database_url: str, tmp_path: Path) -> None:
     with running(tmp_path, db=database_url) as cluster:
         table = cluster.make("t", "id int, v string", "p int")

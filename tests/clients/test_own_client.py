@@ -34,6 +34,7 @@ def described(name: str, *columns: str) -> Table:
     return Table(dbName="default", tableName=name, sd=sd, partitionKeys=[], parameters={}, tableType="MANAGED_TABLE")
 
 
+@pytest.mark.on_one_database
 def test_a_setting_ends_with_its_connection_whatever_worker_serves_it(server: Server) -> None:
     with connect(server.uri) as first:
         first.create_table(described("t", "a"))
@@ -52,6 +53,7 @@ def test_a_setting_ends_with_its_connection_whatever_worker_serves_it(server: Se
             first.setMetaConf("nope", "1")
 
 
+@pytest.mark.on_one_database
 def test_what_is_missing_is_told_as_the_method_declares(server: Server) -> None:
     with connect(server.uri) as client:
         client.create_table(described("t", "a"))
@@ -64,6 +66,7 @@ def test_what_is_missing_is_told_as_the_method_declares(server: Server) -> None:
         assert client.get_table_objects_by_name("missing", []) == []
 
 
+@pytest.mark.on_one_database
 def test_a_database_belongs_to_who_made_it(server: Server) -> None:
     with connect(server.uri) as client:
         client.create_database(Database(name="one", parameters={}))

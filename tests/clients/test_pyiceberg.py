@@ -45,6 +45,7 @@ def rows(table: Table) -> list[dict[str, Any]]:
     return sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
 
 
+@pytest.mark.on_one_database
 def test_namespaces(catalog: HiveCatalog, warehouse: Path) -> None:
     catalog.create_namespace("taxi", {"comment": "trips", "owner": "alice", "team": "data"})
     with pytest.raises(NamespaceAlreadyExistsError):
@@ -68,6 +69,7 @@ def test_namespaces(catalog: HiveCatalog, warehouse: Path) -> None:
             ask("taxi")
 
 
+@pytest.mark.on_one_database
 def test_a_missing_namespace_is_named(catalog: HiveCatalog) -> None:
     with pytest.raises(Exception, match="missing_namespace"):
         list(catalog.list_tables("missing_namespace"))
@@ -75,6 +77,7 @@ def test_a_missing_namespace_is_named(catalog: HiveCatalog) -> None:
     assert list(catalog.list_tables("there")) == []
 
 
+@pytest.mark.on_one_database
 def test_tables(catalog: HiveCatalog, warehouse: Path) -> None:
     catalog.create_namespace("taxi")
     table = catalog.create_table("taxi.trips", TRIPS, properties={"team": "data"})
@@ -107,6 +110,7 @@ def test_tables(catalog: HiveCatalog, warehouse: Path) -> None:
     assert [row["note"] for row in rows(catalog.register_table("taxi.again", metadata))] == ["slow"]
 
 
+@pytest.mark.on_one_database
 def test_a_staged_table_appears_when_it_is_committed(catalog: HiveCatalog) -> None:
     catalog.create_namespace("taxi")
     with catalog.create_table_transaction("taxi.trips", TRIPS) as transaction:
@@ -165,6 +169,7 @@ class LockFreeCatalog(HiveCatalog):
         return LockFreeConnection(HiveCatalog._create_hive_client(properties))
 
 
+@pytest.mark.on_one_database
 @pytest.mark.parametrize("kind", [HiveCatalog, LockFreeCatalog], ids=["with locks", "without locks"])
 def test_no_confirmed_commit_is_lost(server: Server, kind: Callable[..., HiveCatalog]) -> None:
     first = kind("first", uri=server.uri, **LOCK_WAITS)

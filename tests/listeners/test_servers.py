@@ -143,6 +143,7 @@ def blocks(language: str) -> list[str]:
     return [part.split("```", 1)[0] for part in text.split(f"```{language}\n")[1:]]
 
 
+@pytest.mark.on_one_database
 def test_the_example_of_the_documentation_works(fresh_database_url: str, tmp_path: Path) -> None:
     (python,) = blocks("python")
     (toml,) = blocks("toml")

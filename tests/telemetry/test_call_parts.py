@@ -38,6 +38,7 @@ def all_kinds_of_calls(client: Client) -> None:
     client.drop_database("d", True, True)
 
 
+@pytest.mark.on_one_database
 def test_the_parts_of_each_call_add_up_to_its_time(database_url: str, tmp_path: Path) -> None:
     with serving("--db", database_url, "--workers", "1", *EVERY_CALL, home=tmp_path) as server, connect(server.uri, timeout=60) as client:
         all_kinds_of_calls(client)

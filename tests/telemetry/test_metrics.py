@@ -25,6 +25,7 @@ def names(text: str) -> set[str]:
     return {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE ")}
 
 
+@pytest.mark.on_one_database
 def test_the_database_is_measured_in_all_workers(database_url: str, tmp_path: Path) -> None:
     with serving("--db", database_url, "--workers", "2", "--set", "database_pool_size=3", home=tmp_path) as server:
         for number in range(8):
@@ -98,6 +99,7 @@ def test_calls_that_run_are_told(start: Start, stub: Stub) -> None:
         assert (done.running, done.running_seconds, done.last_method) == ("", 0.0, "get_all_databases")
 
 
+@pytest.mark.on_one_database
 def test_hives_names(database_url: str, tmp_path: Path) -> None:
     options = ("--db", database_url, "--workers", "1", "--set", "metrics_names=hive")
     with serving(*options, home=tmp_path) as server, connect(server.uri, timeout=20) as client:

@@ -39,6 +39,7 @@ def asked(server: Server, path: str) -> list[dict[str, Any]]:
     return list(found)
 
 
+@pytest.mark.on_one_database
 def test_slow_calls_of_all_workers_are_told(database_url: str, tmp_path: Path) -> None:
     with serving("--db", database_url, "--workers", "3", *EVERY_CALL, home=tmp_path) as server:
         for number in range(12):  # a connection each: whichever process takes it

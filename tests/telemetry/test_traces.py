@@ -52,6 +52,7 @@ def post(server: Server, method: str, traceparent: str, *args: Any) -> None:
     assert urllib.request.urlopen(request, timeout=20).status == 200
 
 
+@pytest.mark.on_one_database
 def test_a_call_and_its_sql_are_one_trace(database_url: str, tmp_path: Path) -> None:
     with traced(tmp_path, "--db", database_url) as (server, collector), connect(server.uri, timeout=20) as client:
         client.set_ugi("ann", [])
@@ -104,6 +105,7 @@ def test_a_call_over_http_belongs_to_the_callers_trace(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.on_one_database
 def test_what_the_console_asks_is_told_as_calls_are(database_url: str, tmp_path: Path) -> None:
     with traced(tmp_path, "--db", database_url) as (server, collector):
         with connect(server.uri, timeout=20) as client:

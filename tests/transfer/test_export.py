@@ -44,6 +44,7 @@ def invisible(client: Client) -> list[int]:
     return [each for each in range(1, last) if each > found.writeIdHighWaterMark or each in found.invalidWriteIds]
 
 
+@pytest.mark.on_one_database
 def test_an_export_into_a_server_of_ours(
     dumped: DumpReader, fresh_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +70,7 @@ def test_an_export_into_a_server_of_ours(
         assert "table" not in again.counts
 
 
+@pytest.mark.on_one_database
 def test_what_is_refused_is_named_and_the_rest_is_written(fresh_database_url: str, tmp_path: Path) -> None:
     """A function of a database that is not there, between two roles."""
     function: dict[str, object] = {"class_name": "c", "owner_name": None, "owner_type": None, "create_time": 0, "type": 1, "resources": []}

@@ -91,6 +91,7 @@ def test_a_round_brings_all_that_was_changed(going: Going) -> None:
     assert again.events == (0 if by_log else None)
 
 
+@pytest.mark.on_one_database
 def test_by_comparison(going: Going) -> None:
     change(going)
     assert follow(going.source, going.target, EVERYTHING, by_comparison=True).events is None
@@ -122,6 +123,7 @@ class Meanwhile:
         return self._going.source.records(selection)
 
 
+@pytest.mark.on_one_database
 def test_what_is_changed_during_a_round_comes_with_the_next(going: Going) -> None:
     if going.source.changes(0) is None:
         pytest.skip("it has no log that is read, and is compared each time")
@@ -131,6 +133,7 @@ def test_what_is_changed_during_a_round_comes_with_the_next(going: Going) -> Non
     assert same(going) == []
 
 
+@pytest.mark.on_one_database
 def test_an_empty_target_is_refused(going: Going, tmp_path: Path) -> None:
     target = writer(f"sqlite:///{tmp_path / 'empty.db'}")
     assert isinstance(target, OwnWriter)
@@ -139,6 +142,7 @@ def test_an_empty_target_is_refused(going: Going, tmp_path: Path) -> None:
     target.close()
 
 
+@pytest.mark.on_one_database
 def test_the_command(going: Going, tmp_path: Path) -> None:
     change(going)
     done = run("follow", going.source.name, "--once", "--json", "--db", going.url, home=tmp_path)

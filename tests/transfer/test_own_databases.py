@@ -123,6 +123,7 @@ def leased(target: OwnWriter) -> object:
     return target.database.read(lambda session: leases.held(session, now_ms()))
 
 
+@pytest.mark.on_one_database
 def test_a_server_goes_on_with_what_was_restored(dumped: DumpReader, fresh_database_url: str, tmp_path: Path) -> None:
     """New rows get numbers of their own, new transactions and events higher ones."""
     restored(dumped, fresh_database_url)
@@ -211,6 +212,7 @@ def large(path: Path, number: int, each: int) -> DumpReader:
     return DumpReader(path)
 
 
+@pytest.mark.on_one_database
 def test_a_killed_restore_goes_on(fresh_database_url: str, tmp_path: Path) -> None:
     """However often it is killed, the end is the same."""
     source = large(tmp_path / "large", 12, 4000)

@@ -49,6 +49,7 @@ def test_a_server_tells_what_its_database_holds(served: tuple[str, str]) -> None
     other.close()
 
 
+@pytest.mark.on_one_database
 def test_an_import_over_thrift(served: tuple[str, str], fresh_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By small pages too; aborted and open transactions are not seen by readers afterwards."""
     monkeypatch.setattr(tables, "PAGE", 3)

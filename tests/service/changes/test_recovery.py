@@ -139,6 +139,7 @@ def test_a_server_that_was_killed_as_a_whole_recovers_at_its_start(victim: Victi
         assert client.get_all_tables("default") == ["t"]
 
 
+@pytest.mark.on_one_database
 @pytest.mark.parametrize("victim", ["post_event_listeners=tests.support.hooks:StopAfter"], indirect=True)
 def test_what_was_committed_before_the_kill_stays(victim: Victim) -> None:
     with victim.serving() as server:
@@ -172,6 +173,7 @@ def fill(client: Client, warehouse: Path) -> set[str]:
     return tree(warehouse)
 
 
+@pytest.mark.on_one_database
 @pytest.mark.parametrize("victim", ["transactional_listeners=tests.support.hooks:StopWithin"], indirect=True)
 @pytest.mark.parametrize("drop", DELETIONS)
 def test_data_that_a_killed_call_was_deleting_is_put_back(victim: Victim, drop: str) -> None:
@@ -185,6 +187,7 @@ def test_data_that_a_killed_call_was_deleting_is_put_back(victim: Victim, drop: 
             assert client.get_partition_names("doomed_d", "doomed_t", -1) == ["p=1"]
 
 
+@pytest.mark.on_one_database
 @pytest.mark.parametrize("victim", ["post_event_listeners=tests.support.hooks:StopAfter"], indirect=True)
 @pytest.mark.parametrize("drop", DELETIONS)
 def test_data_that_a_killed_call_was_deleting_goes_once_it_is_committed(victim: Victim, drop: str) -> None:

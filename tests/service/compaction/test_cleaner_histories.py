@@ -233,6 +233,7 @@ def replay(call: Call, seed: int) -> None:
     history.end()
 
 
+@pytest.mark.on_one_database
 @pytest.mark.parametrize("seed", [2144, 98098668, 41668573])
 def test_histories_that_once_went_wrong(make_metastore: MetastoreMaker, call: Call, seed: int) -> None:
     """A second compaction beside one that had not committed; a cleaner that counted a commit which an open reader does not see."""

@@ -65,7 +65,13 @@ def test_a_fast_path_does_what_the_portable_way_does(call_with_log: Call, method
             assert found[0] == found[1], name
 
 
-@pytest.fixture(params=["json-0.2", "gzip(json-2.0)", None], ids=["plain log", "compressed log", "no log"])
+@pytest.fixture(
+    params=[
+        pytest.param("json-0.2", id="plain log"),
+        pytest.param("gzip(json-2.0)", id="compressed log", marks=pytest.mark.on_one_database),
+        pytest.param(None, id="no log", marks=pytest.mark.on_one_database),
+    ]
+)
 def call_with_log(request: pytest.FixtureRequest, make_metastore: MetastoreMaker) -> Call:
     """A call to a server with each format of the log's messages, and without the log."""
     if request.param is None:

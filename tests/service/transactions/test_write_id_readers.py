@@ -91,7 +91,7 @@ class Twins:
         assert of("t") == of("u")
 
 
-@pytest.fixture(params=range(3))
+@pytest.fixture(params=[0, *(pytest.param(seed, marks=pytest.mark.on_one_database) for seed in (1, 2))])
 def twins(call: Call, request: pytest.FixtureRequest) -> Twins:
     made = Twins(call, request.param)
     for share in (0.7, 0.4):

@@ -43,6 +43,7 @@ def sample(text: str, name: str) -> float:
     return next(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(f"{name} "))
 
 
+@pytest.mark.on_one_database
 def test_a_server_tells_that_it_lives_and_what_it_is(database_url: str, tmp_path: Path) -> None:
     with serving("--db", database_url, "--workers", "2", home=tmp_path) as server:
         assert get(server.uri, "/healthz") == (200, '{"status": "ok"}\n')
@@ -76,6 +77,7 @@ def test_the_command_line_asks_with_and_without_tls(tmp_path: Path) -> None:
     assert "no server answers" in text
 
 
+@pytest.mark.on_one_database
 def test_all_workers_count_together(database_url: str, tmp_path: Path) -> None:
     with serving("--db", database_url, "--workers", "3", home=tmp_path) as server:
         for number in range(12):  # a connection each: whichever process takes it
