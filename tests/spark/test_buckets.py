@@ -108,16 +108,23 @@ TYPES = (
 
 
 @VERSIONS
-@pytest.mark.parametrize(("kind", "arrow", "value"), TYPES, ids=[kind for kind, *_ in TYPES])
-def test_types_and_nulls(
-    spark: SparkSession, client: Client, make_table: TableMaker, kind: str, arrow: pa.DataType, value: object, version: str
-) -> None:
+def test_types_and_nulls(spark: SparkSession, client: Client, make_table: TableMaker, version: str) -> None:
     """Each value among nulls: pandas must not make other numbers of them."""
-    table = make_table(f"id int, k {kind}", buckets=COUNT, bucketed_by=("k",), parameters={"bucketing_version": version})
+    names = [f"k{place}" for place in range(len(TYPES))]
+    columns = ", ".join(f"{name} {kind}" for name, (kind, *_) in zip(names, TYPES, strict=True))
+    table = make_table(f"id int, {columns}", buckets=COUNT, bucketed_by=("k0",), parameters={"bucketing_version": version})
     info = AcidTableInfo.load(client, *table.name.split("."))
-    rows = spark.createDataFrame([(1, value), (2, None), (3, value)], info.columns)
-    found = [row.b for row in rows.select("id", bucket_of(info, rows).alias("b")).orderBy("id").collect()]
-    assert found == [bucket([each], [arrow], [kind], version) for each in (value, None, value)]
+    values = [value for *_, value in TYPES]
+    rows = spark.createDataFrame([(1, *values), (2, *([None] * len(TYPES))), (3, *values)], info.columns)
+    buckets_by = []
+    for name in names:
+        of_column = AcidTableInfo.load(client, *table.name.split("."))
+        of_column.table.sd.bucketCols = [name]
+        assert of_column.bucket_columns == [name]
+        buckets_by.append(bucket_of(of_column, rows).alias(name))
+    found = rows.select("id", *buckets_by).orderBy("id").collect()
+    for name, (kind, arrow, value) in zip(names, TYPES, strict=True):
+        assert [row[name] for row in found] == [bucket([each], [arrow], [kind], version) for each in (value, None, value)], kind
 
 
 def test_a_nested_bucket_column_is_refused(spark: SparkSession, client: Client, make_table: TableMaker) -> None:

@@ -151,6 +151,8 @@ def test_a_row_goes_where_it_belongs(spark: SparkSession, client: Client, make_t
     assert read(table, "id", "v", "p") == [(1, "z", "new"), (2, "a", "old")]
     with table:
         assert [row.id for row in table.toDF().where("p = 'new'").collect()] == [1]
+    if name != "update":
+        return
     table.compact("major", "p=old" if by == "partition" else None, pool=name)
     outcome = Compactor(spark, table._uri, pool=name).run_once()
     assert outcome is not None

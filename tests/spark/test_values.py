@@ -43,22 +43,23 @@ def rows(table: AcidTable, *columns: str) -> list[tuple[object, ...]]:
     return found
 
 
-def by_insert(spark: SparkSession, table: AcidTable, value: str) -> None:
-    table.insert(spark.sql(f"select 1 id, {value} v"))
+def by_insert(spark: SparkSession, table: AcidTable, column: str, value: str) -> None:
+    table.insert(spark.sql(f"select 1 id, {value} {column}"))
 
 
-def by_update(spark: SparkSession, table: AcidTable, value: str) -> None:
-    table.update("id = 1", {"v": value})
+def by_update(spark: SparkSession, table: AcidTable, column: str, value: str) -> None:
+    table.update("id = 1", {column: value})
 
 
-def by_merge_update(spark: SparkSession, table: AcidTable, value: str) -> None:
-    source = spark.sql(f"select 1 id, {value} v")
-    table.merge(source, "target.id = source.id").whenMatchedUpdate(set={"v": "source.v"}).execute()
+def by_merge_update(spark: SparkSession, table: AcidTable, column: str, value: str) -> None:
+    source = spark.sql(f"select 1 id, {value} {column}")
+    table.merge(source, "target.id = source.id").whenMatchedUpdate(set={column: f"source.{column}"}).execute()
 
 
-def by_merge_insert(spark: SparkSession, table: AcidTable, value: str) -> None:
-    source = spark.sql(f"select 2 id, {value} v")
-    table.merge(source, "target.id = source.id").whenNotMatchedInsertAll().execute()
+def by_merge_insert(spark: SparkSession, table: AcidTable, column: str, value: str) -> None:
+    source = spark.sql(f"select 2 id, {value} {column}")
+    values = {"id": "source.id", column: f"source.{column}"}
+    table.merge(source, "target.id = source.id").whenNotMatchedInsert(values=values).execute()
 
 
 QUICK = [("false", by_insert), ("false", by_update), ("false", by_merge_insert), ("true", by_update)]
@@ -89,12 +90,13 @@ MISFITS = [
 @pytest.mark.parametrize(("ansi", "write"), WRITERS)
 def test_what_does_not_fit_is_refused(spark: SparkSession, make_table: TableMaker, write: Callable[..., None]) -> None:
     """The message names the column, and the table is as it was; every kind of misfit by inserts, of which all have their rule."""
-    for place, (kind, value) in enumerate(MISFITS if write is by_insert else MISFITS[:1] + MISFITS[-3::2]):
-        table = make_table(f"id int, v {kind}", suffix=f"_{place}")
-        table.insert(spark.sql("select 1 id"))
-        with pytest.raises(DoesNotFit, match=rf"{table.name}: column v.* is .* and can not hold"):
-            write(spark, table, value)
-        assert rows(table) == [(1, None)]
+    misfits = {f"v{place}": misfit for place, misfit in enumerate(MISFITS if write is by_insert else MISFITS[:1] + MISFITS[-3::2])}
+    table = make_table(", ".join(["id int", *(f"{column} {kind}" for column, (kind, _) in misfits.items())]))
+    table.insert(spark.sql("select 1 id"))
+    for column, (_, value) in misfits.items():
+        with pytest.raises(DoesNotFit, match=rf"{table.name}: column {column}.* is .* and can not hold"):
+            write(spark, table, column, value)
+    assert rows(table) == [(1, *[None] * len(misfits))]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from metastore.acid.values.constraints import ConstraintViolated
 from metastore.client import Client
+from metastore.idl import LockType, ShowLocksRequest
 from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.session.assignment import DoesNotFit
 from metastore.spark.session.catalog import WrongColumns
@@ -151,14 +152,15 @@ FAILING = [
 ]
 
 
-@pytest.mark.parametrize(("statement", "error"), FAILING)
-def test_what_fails_leaves_nothing_behind(run: Sql, emp: str, spark: SparkSession, statement: str, error: type[Exception]) -> None:
+def test_what_fails_leaves_nothing_behind(run: Sql, emp: str, spark: SparkSession, client: Client, database: str) -> None:
     views = spark.sql("SHOW VIEWS").collect()
-    with pytest.raises(error):
-        run(statement)
-    assert rows(run) == ROWS
-    assert spark.sql("SHOW VIEWS").collect() == views
-    assert run("UPDATE emp SET salary = salary") == [(3,)], "no lock is left"
+    for statement, error in FAILING:
+        with pytest.raises(error):
+            run(statement)
+        assert rows(run) == ROWS, statement
+        assert {lock.type for lock in client.show_locks(ShowLocksRequest(dbname=database)).locks} <= {LockType.SHARED_READ}, statement
+        assert spark.sql("SHOW VIEWS").collect() == views, statement
+    assert run("UPDATE emp SET salary = salary") == [(3,)]
 
 
 def test_constraints_and_insert_only_tables(run: Sql) -> None:
