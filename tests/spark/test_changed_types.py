@@ -135,8 +135,14 @@ def test_updates_deletes_and_merges_find_the_rows(spark: SparkSession, client: C
     assert [row[0] for row in rows(table)] == [2, 3]
 
 
-@pytest.mark.parametrize("kind", ["minor", "major"])
-@in_each_format
+@pytest.mark.parametrize(
+    ("file_format", "kind"),
+    [
+        (FULL, "minor"),
+        *((each, "major") for each in FORMATS),
+        *(pytest.param(each, "minor", marks=pytest.mark.slow) for each in FORMATS[1:]),
+    ],
+)
 def test_compactions_keep_what_is_shown(
     spark: SparkSession, server: Server, client: Client, make_table: TableMaker, file_format: Format, kind: str
 ) -> None:

@@ -122,7 +122,7 @@ HELD = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize("zone", ["America/New_York", pytest.param("UTC", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "writer", ["insert", "merge", "update", pytest.param("hive_acid", marks=pytest.mark.skipif(not HAS_FORMAT, reason="Spark 4"))]
 )

@@ -115,9 +115,9 @@ def in_the_way(txn: Work, blocked: str, patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "blocked"),
     [
-        ("update", "p=y/delta_"),
+        pytest.param("update", "p=y/delta_", marks=pytest.mark.slow),
         ("update", "p=x/delete_delta_"),
-        ("insert", "p=y/delta_"),
+        pytest.param("insert", "p=y/delta_", marks=pytest.mark.slow),
         ("overwrite", "p=y/base_"),
     ],
 )

@@ -85,7 +85,7 @@ SLOW = pytest.mark.slow
         ("values", "p string"),
         pytest.param("arrow", "", marks=SLOW),
         pytest.param("sorted", "p string", marks=SLOW),
-        ("union", ""),
+        pytest.param("union", "", marks=SLOW),
     ],
 )
 def test_a_frame_that_spark_computes_on_the_driver(
@@ -122,7 +122,7 @@ def damaged(table: AcidTable, spark: SparkSession, keys: str, statement: int = 0
     ("kind", "keys", "statement"),
     [
         ("minor", "p string", 2),
-        ("major", "", 0),
+        pytest.param("major", "", 0, marks=SLOW),
         pytest.param("minor", "", 0, marks=SLOW),
         pytest.param("major", "p string", 2, marks=SLOW),
     ],

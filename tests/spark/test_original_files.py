@@ -63,10 +63,9 @@ def numbered(table: AcidTable) -> dict[int, tuple[int, int, int]]:
 @pytest.mark.parametrize(
     ("names", "order"),
     [
-        (COPIES, [[0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9]]),
-        (SPREAD, [[0, 1, 5, 4, 3, 2], [6]]),
+        pytest.param(COPIES, [[0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9]], id="copies", marks=pytest.mark.slow),
+        pytest.param(SPREAD, [[0, 1, 5, 4, 3, 2], [6]], id="directories"),
     ],
-    ids=["copies", "directories"],
 )
 @pytest.mark.parametrize("keys", ["", pytest.param("p string", marks=pytest.mark.slow)])
 def test_ids_deletes_and_compactions(

@@ -56,6 +56,7 @@ def compact(client: Client, table: AcidTable, kind: str, partition: str | None =
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_all_types_stay_what_they_are(spark: SparkSession, compacting: Server, client: Client) -> None:
     table = make(spark, compacting, client, "everything", EVERYTHING, buckets=2, bucketed_by=("id",))
     for first, last in ((0, 400), (400, 700)):

@@ -77,6 +77,7 @@ def test_the_story_of_emp(run: Sql) -> None:
     assert sorted(run("select * from emp")) == [(1, "Jerry", 5000), (3, "Kate", 6000), (4, "Allen", 8000)]
 
 
+@pytest.mark.slow
 def test_the_story_of_trans_student(run: Sql, database: str) -> None:
     answers = [run(statement) for statement in statements(STUDENT)]
     assert ("Table Type:", "MANAGED_TABLE", "") in answers[1]

@@ -86,7 +86,13 @@ def test_all_tables_of_a_statement_are_read_at_one_moment(run: Sql, emp: str, sp
     assert sorted(run("SELECT id FROM emp")) == [(2,), (3,)]
 
 
-@pytest.mark.parametrize("behind", ["UPDATE emp SET salary = salary + 1 WHERE id = 1", "INSERT OVERWRITE TABLE emp SELECT * FROM emp"])
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "UPDATE emp SET salary = salary + 1 WHERE id = 1",
+        pytest.param("INSERT OVERWRITE TABLE emp SELECT * FROM emp", marks=pytest.mark.slow),
+    ],
+)
 def test_a_transaction_goes_on_while_another_session_waits_for_it(
     run: Sql, emp: str, spark: SparkSession, database: str, client: Client, behind: str
 ) -> None:
