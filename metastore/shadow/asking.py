@@ -17,28 +17,24 @@ from typing import IO, Any, NamedTuple
 from thriftpy2.thrift import TApplicationException, TMessageType
 
 from metastore import log
-from metastore.client_connections import ClientConnection
 from metastore.methods.interface.signatures import signature
 from metastore.shadow import agreement
 from metastore.shadow.agreement import Agreement
 from metastore.shadow.comparing import differences, is_unknown
-from metastore.shadow.upstream import LIMITS, Caller, Upstream, exchange
-from metastore.wire.messages.protocol import Dialect, Unreadable, read_message
-from metastore.wire.sockets.transport import EndOfStream, Malformed, frame_feed
+from metastore.shadow.upstream import FAILURES, LIMITS, Caller, Line, Upstream
+from metastore.wire.messages.protocol import Dialect, read_message
+from metastore.wire.sockets.transport import frame_feed
 
 LANES = 8
 """Threads that ask; the calls of one client go through the same."""
 MOST = 2000
 MOST_BYTES = 256 << 20
 """Exchanges that wait, and their bytes."""
-PAUSE = 1.0
-"""Seconds after a failure to connect in which a lane does not try again."""
 TICK = 1.0
 """Seconds between two looks at the proxy."""
 PATIENCE = 10.0
 """Seconds at the end in which waiting calls are still asked."""
 _WITHOUT_FRAME = {protocol: Dialect(protocol, framed=False) for protocol in ("binary", "compact")}
-_FAILURES = (OSError, EndOfStream, Unreadable, Malformed)
 
 
 class Exchange(NamedTuple):
@@ -50,6 +46,12 @@ class Exchange(NamedTuple):
     method: str
     request: bytes
     reply: bytes
+    other: bytes | None = None
+    """The secondary's answer, empty where it gave none; None: it is to be asked."""
+
+
+def _size(each: Exchange) -> int:
+    return len(each.request) + len(each.reply) + len(each.other or b"")
 
 
 class Report(NamedTuple):
@@ -80,7 +82,7 @@ class Beside:
 
     def offer(self, each: Exchange) -> None:
         """Let an exchange be compared if there is room for it to wait."""
-        size = len(each.request) + len(each.reply)
+        size = _size(each)
         with self._lock:
             if self._waiting.value >= MOST or self._bytes.value + size > MOST_BYTES or not self._process.is_alive():
                 self._dropped[each.method] += 1
@@ -163,18 +165,15 @@ class _Lane(threading.Thread):
         self._secondary = secondary
         self._counts = counts
         self._done = done
-        self._connections: dict[int, ClientConnection] = {}
-        self._users: dict[int, bytes] = {}
-        """The last `set_ugi` of each client, which a new connection begins with."""
-        self._try_at = 0.0
+        self._lines: dict[int, Line] = {}
         self._log = log.get("metastore.shadow")
 
     def run(self) -> None:
         """Ask until None comes."""
         while (each := self.given.get()) is not None:
             if isinstance(each, int):
-                self._close(each)
-                self._users.pop(each, None)
+                if each in self._lines:
+                    self._lines.pop(each).close()
                 continue
             try:
                 self._compare(each)
@@ -182,7 +181,7 @@ class _Lane(threading.Thread):
                 self._log.error("reply not compared", method=each.method, exc_info=error)
                 self._counts.count(each.method, agreement.UNREAD)
             finally:
-                self._done(len(each.request) + len(each.reply))
+                self._done(_size(each))
 
     def _compare(self, each: Exchange) -> None:
         called = signature(each.method)
@@ -193,7 +192,7 @@ class _Lane(threading.Thread):
         plain = _WITHOUT_FRAME[each.dialect.protocol]
         try:
             one = read_message(frame_feed(each.reply), plain, LIMITS, choose).body
-        except _FAILURES as error:
+        except FAILURES as error:
             self._log.warning("reply can not be read", method=each.method, reason=str(error)[:300])
             self._counts.count(each.method, agreement.UNREAD)
             return
@@ -201,43 +200,20 @@ class _Lane(threading.Thread):
             self._counts.count(each.method, agreement.UNKNOWN)
             return
         try:
-            other = self._ask(each, choose)
-        except _FAILURES as error:
-            self._close(each.client)
+            other = self._answer_of_secondary(each, choose)
+        except FAILURES as error:
             self._log.debug("the secondary did not answer", method=each.method, reason=str(error))
             self._counts.count(each.method, agreement.UNANSWERED)
             return
-        found = differences(each.method, one, other)
+        found = differences(each.method, one, other, same_numbers=each.other is not None)
         if not found:
             self._counts.count(each.method, agreement.SAME)
             return
         arguments = read_message(frame_feed(each.request), plain, LIMITS, lambda *_: called.args).body
         self._counts.differ(each.method, each.caller.user, arguments, found)
 
-    def _ask(self, each: Exchange, choose: Any) -> Any:
-        connection = self._connections.get(each.client)
-        if connection is not None and connection.has_ended():
-            self._close(each.client)
-            connection = None
-        if connection is None:
-            connection = self._connections[each.client] = self._open(each)
-        if each.method == "set_ugi":
-            self._users[each.client] = each.request
-        return exchange(connection, each.dialect, each.request, choose).body
-
-    def _open(self, each: Exchange) -> ClientConnection:
-        if time.monotonic() < self._try_at:
-            raise ConnectionError("the secondary was not there a moment ago")
-        try:
-            connection = self._secondary.open(each.dialect, each.caller)
-        except _FAILURES:
-            self._try_at = time.monotonic() + PAUSE
-            raise
-        if each.client in self._users:
-            exchange(connection, each.dialect, self._users[each.client], lambda *_: None)
-        return connection
-
-    def _close(self, client: int) -> None:
-        connection = self._connections.pop(client, None)
-        if connection is not None:
-            connection.close()
+    def _answer_of_secondary(self, each: Exchange, choose: Any) -> Any:
+        if each.other is not None:
+            return read_message(frame_feed(each.other), _WITHOUT_FRAME[each.dialect.protocol], LIMITS, choose).body
+        line = self._lines.setdefault(each.client, Line(self._secondary))
+        return line.ask(each.dialect, each.caller, each.method, each.request, choose).body

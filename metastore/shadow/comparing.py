@@ -6,13 +6,13 @@ Lists without a promised order are compared by the names of their elements, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from thriftpy2.thrift import TApplicationException, TPayload
 
 from metastore import idl
-from metastore.shadow.ignored import FIELDS, PARAMETERS, STANDS_FOR
+from metastore.shadow.ignored import FIELDS, NUMBERS, PARAMETERS, PARAMETERS_STAND_FOR, STANDS_FOR
 
 ORDERED = frozenset({"partition_name_to_vals", "get_fields", "get_fields_with_environment_context", "get_schema"})
 """Methods whose list has its order by its meaning."""
@@ -39,14 +39,18 @@ class _Outcome(NamedTuple):
     value: Any
 
 
-def differences(method: str, one: Any, other: Any) -> list[Difference]:
-    """Return in which fields two replies of a method differ; each is its result struct, or TApplicationException."""
+def differences(method: str, one: Any, other: Any, *, same_numbers: bool = False) -> list[Difference]:
+    """Return in which fields two replies of a method differ; each is its result struct, or TApplicationException.
+
+    `same_numbers`: both sides had the same changes, so that they count alike.
+    """
     left, right = _outcome(one), _outcome(other)
     if left.kind != right.kind:
         return [Difference("", _text(left), _text(right))]
     if left.kind != "success":
         return []
-    return list(_differ("success", left.value, right.value, loose=0 if method in ORDERED else 2))
+    left_out = FIELDS if same_numbers else FIELDS | NUMBERS
+    return list(_differ("success", left.value, right.value, left_out, loose=0 if method in ORDERED else 2))
 
 
 def is_unknown(reply: Any) -> bool:
@@ -67,21 +71,22 @@ def _text(outcome: _Outcome) -> Any:
     return "an answer" if outcome.kind == "success" else f"{outcome.kind}: {outcome.value}"
 
 
-def _differ(path: str, one: Any, other: Any, loose: int) -> Iterator[Difference]:
+def _differ(path: str, one: Any, other: Any, left_out: Container[str], loose: int) -> Iterator[Difference]:
     """Yield the differences of two values; lists less than `loose` structs deep, in no other list, have no order."""
     if isinstance(one, TPayload) and isinstance(other, TPayload):
         for field in one.thrift_spec.values():
             name = field[1]
-            if name not in FIELDS:
-                yield from _differ(f"{path}.{name}", _value(one, name), _value(other, name), loose - 1)
+            if name not in left_out:
+                yield from _differ(f"{path}.{name}", _value(one, name), _value(other, name), left_out, loose - 1)
     elif _is_blank(one) and _is_blank(other):
         return
     elif isinstance(one, dict) and isinstance(other, dict):
-        left_out = PARAMETERS if path.endswith(".parameters") else ()
-        for key in sorted({*one, *other}.difference(left_out), key=str):
-            yield from _differ(f"{path}[{_label(key)}]", one.get(key), other.get(key), loose)
+        ignored, stands_for = (PARAMETERS, PARAMETERS_STAND_FOR) if path.endswith(".parameters") else ((), {})
+        for key in sorted({*one, *other}.difference(ignored), key=str):
+            left, right = (each.get(key, stands_for.get(key)) for each in (one, other))
+            yield from _differ(f"{path}[{_label(key)}]", left, right, left_out, loose)
     elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        yield from _lists(path, one, other, loose)
+        yield from _lists(path, one, other, left_out, loose)
     elif one != other:
         yield Difference(path, one, other)
 
@@ -91,20 +96,20 @@ def _value(struct: TPayload, name: str) -> Any:
     return STANDS_FOR.get(name) if value is None else value
 
 
-def _lists(path: str, one: Sequence[Any], other: Sequence[Any], loose: int) -> Iterator[Difference]:
+def _lists(path: str, one: Sequence[Any], other: Sequence[Any], left_out: Container[str], loose: int) -> Iterator[Difference]:
     has_no_order = (loose > 0 and not path.endswith(".values")) or any(isinstance(each, _UNORDERED) for each in one)
     if has_no_order and not any(isinstance(each, idl.FieldSchema) for each in (*one, *other)):
         left, right = ({_identity(each): each for each in side} for side in (one, other))
         if len(left) == len(one) and len(right) == len(other):
             for key in sorted(left.keys() | right.keys(), key=str):
                 if key not in left or key not in right or not isinstance(key, str):
-                    yield from _differ(f"{path}[{_label(key)}]", left.get(key), right.get(key), 0)
+                    yield from _differ(f"{path}[{_label(key)}]", left.get(key), right.get(key), left_out, 0)
             return
         one, other = sorted(one, key=str), sorted(other, key=str)
     if len(one) != len(other):
         yield Difference(f"{path}.size", len(one), len(other))
     for number, (left_one, right_one) in enumerate(zip(one, other, strict=False)):
-        yield from _differ(f"{path}[{number}]", left_one, right_one, 0)
+        yield from _differ(f"{path}[{number}]", left_one, right_one, left_out, 0)
 
 
 def _identity(element: Any) -> Any:

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-NOT_ASKED = frozenset(
+OF_ONE_SIDE = frozenset(
     {
-        # They continue with numbers of the primary: transactions, locks, tokens.
-        "heartbeat", "heartbeat_txn_range", "heartbeat_lock_materialization_rebuild", "check_lock", "get_latest_txnid_in_conflict",
-        "get_token", "get_all_token_identifiers", "get_master_keys",
-        # They are about the server or the connection, not about its content.
-        "aliveSince", "getCounter", "getCounters", "getCpuProfile", "getName", "getOption", "getOptions", "getStatus", "getStatusDetails",
-        "getVersion", "reinitialize", "shutdown", "flushCache", "setMetaConf", "cm_recycle", "get_metastore_db_uuid",
-        # They change the content of the methods of file metadata.
-        "put_file_metadata", "clear_file_metadata", "cache_file_metadata",
+        # They are about secrets that each side makes for itself.
+        "get_delegation_token", "renew_delegation_token", "cancel_delegation_token", "add_token", "remove_token", "get_token",
+        "get_all_token_identifiers", "add_master_key", "update_master_key", "remove_master_key", "get_master_keys",
+        # They are about the server, not about its content.
+        "aliveSince", "getCounter", "getCounters", "getCpuProfile", "getName", "getOption", "getOptions", "setOption", "getStatus",
+        "getStatusDetails", "getVersion", "reinitialize", "shutdown", "flushCache", "cm_recycle", "get_metastore_db_uuid",
     }
 )  # fmt: skip
-"""Methods that change nothing and are for the primary alone all the same."""
+"""Methods that are for the primary alone."""
+
+AFTER_CHANGES = frozenset(
+    {
+        # They continue with numbers of transactions and locks.
+        "heartbeat", "heartbeat_txn_range", "heartbeat_lock_materialization_rebuild", "check_lock", "get_latest_txnid_in_conflict",
+        # They change the connection, or the content of the methods of file metadata.
+        "setMetaConf", "put_file_metadata", "clear_file_metadata", "cache_file_metadata",
+    }
+)  # fmt: skip
+"""Methods that do not count as changes, and go to the secondary only where changes do."""
+
+NUMBERS = {
+    "txn_high_water_mark": "each side counts its transactions",
+    "min_open_txn": "likewise",
+    "open_txns": "likewise",
+    "abortedBits": "likewise",
+    "validTxnList": "likewise",
+    "txnId": "likewise",
+    "txnid": "likewise",
+    "nextTxnId": "likewise",
+    "lockid": "each side counts its locks",
+}
+"""Fields, of any struct, that are compared only where changes are sent to both sides, with the reason."""
 
 FIELDS = {
     "id": "rows have their own numbers on each side",
@@ -24,16 +45,10 @@ FIELDS = {
     "lastAccessTime": "written by some servers at each read",
     "lastAnalyzed": "when statistics were stored",
     "materializationTime": "when a view was filled",
-    "txn_high_water_mark": "each side counts its transactions",
-    "min_open_txn": "likewise",
-    "open_txns": "likewise",
-    "abortedBits": "likewise",
-    "validTxnList": "likewise",
-    "txnId": "likewise",
-    "txnid": "likewise",
-    "lockid": "each side counts its locks",
     "acquiredat": "the moment of a lock",
     "lastheartbeat": "likewise",
+    "startedTime": "the moment of a transaction",
+    "lastHeartbeatTime": "likewise",
     "eventId": "each side counts its events",
     "eventTime": "the moment of an event",
     "enqueueTime": "the moment of a compaction's step",
@@ -41,12 +56,12 @@ FIELDS = {
     "endTime": "likewise",
     "cleanerStart": "likewise",
     "commitTime": "likewise",
-    "nextTxnId": "each side counts its transactions",
     "bitVectors": "sent by Java with hive.stats.fetch.bitvector alone",
     "histogram": "sent by Java with hive.stats.fetch.kll alone",
+    "errormessage": "sent by Hive 4 alone",
     "isStatsCompliant": "says whether statistics fit the write ids that a client sent, which are of the primary",
 }
-"""Fields, of any struct, that are not compared, with the reason."""
+"""Fields, of any struct, that are never compared, with the reason."""
 
 STANDS_FOR: dict[str, object] = {"writeId": -1, "type": 1, "ns": "default", "poolName": "default"}
 """The value that a field stands for which a server before Hive 4 does not know: of a table, a database, a resource plan, a compaction."""
@@ -58,3 +73,6 @@ PARAMETERS = {
     "bucketing_version": "added by Hive 3's server to what is made without it",
 }
 """Entries of `parameters` that are not compared, with the reason."""
+
+PARAMETERS_STAND_FOR = {"numFiles": "0", "totalSize": "0"}
+"""Entries of `parameters` that only the side writes that finds the directory: for the other it is new, and empty."""

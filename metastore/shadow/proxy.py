@@ -15,7 +15,7 @@ from typing import Any
 
 from metastore.config import Config
 from metastore.shadow.asking import Beside
-from metastore.shadow.relay import Relay
+from metastore.shadow.relay import Both, Relay
 from metastore.shadow.upstream import Upstream
 from metastore.telemetry.telemetry import Telemetry
 from metastore.wire.auth.authenticator import Authenticator
@@ -30,11 +30,15 @@ TICK = 1.0
 class Proxy:
     """Serves until SIGTERM or SIGINT. It answers Thrift on sockets, not over HTTP."""
 
-    def __init__(self, config: Config, settings: WireSettings, primary: Upstream, beside: Beside) -> None:
-        """Raises ConfigError for a login that needs a database, and for certificates that can not be read."""
+    def __init__(self, config: Config, settings: WireSettings, primary: Upstream, beside: Beside, both: Both | None = None) -> None:
+        """`both` is there where changes go to the secondary too.
+
+        Raises ConfigError for a login that needs a database, and for certificates that can not be read.
+        """
         self._settings = replace(settings, admin_port=0, park_after=min(30.0, settings.idle_timeout))
         self._primary = primary
         self._beside = beside
+        self._both = both
         self._authenticator = Authenticator(config, None)
         self._tls = certificates(settings)
         self._telemetry = Telemetry()
@@ -71,7 +75,7 @@ class Proxy:
             time.sleep(0.05)  # without a descriptor the client stays in the queue
             return
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        relay = Relay(next(self._numbers), self._primary, self._beside)
+        relay = Relay(next(self._numbers), self._primary, self._beside, self._both)
         connection = Connection(
             sock, f"{address[0]}:{address[1]}", relay, self._settings, self._authenticator, None, self._telemetry, self._tls
         )

@@ -1,36 +1,54 @@
-"""Pass the messages of one client on to the primary, and its replies back, as they came. It knows no method but by its entry."""
+"""Pass the messages of one client on to the primary, and its replies back, as they came. It knows no method but by its entry.
+
+Where changes are sent to both sides, the secondary is asked before the client has its reply, and one message at a time goes to both: each
+finds the same state on both sides.
+"""
 
 from __future__ import annotations
 
+import threading
+from contextlib import nullcontext
 from time import perf_counter
+from typing import NamedTuple
 
-from thriftpy2.thrift import TMessageType, TPayload
+from thriftpy2.thrift import TApplicationException, TMessageType, TPayload
 
 from metastore import log
 from metastore.client_connections import ClientConnection
 from metastore.methods import METHODS
 from metastore.service.call.context import Client
 from metastore.shadow.asking import Beside, Exchange
-from metastore.shadow.ignored import NOT_ASKED
-from metastore.shadow.upstream import Caller, Upstream, exchange, framed
+from metastore.shadow.comparing import is_unknown
+from metastore.shadow.ignored import AFTER_CHANGES, OF_ONE_SIDE
+from metastore.shadow.upstream import FAILURES, LIMITS, Caller, Line, Upstream, exchange, framed
 from metastore.wire.calls.dispatch import Outcome
-from metastore.wire.messages.protocol import Dialect, Message, Unreadable
-from metastore.wire.sockets.transport import EndOfStream, Malformed
+from metastore.wire.messages.protocol import Dialect, Message, decode
 
 
-def is_compared(method: str) -> bool:
-    """Return whether the secondary is asked too: for methods that change nothing."""
-    return method in METHODS and not METHODS[method].changes and method not in NOT_ASKED
+class Both(NamedTuple):
+    """The secondary, where it gets changes too, and the lock that all clients' messages are sent under."""
+
+    secondary: Upstream
+    turn: threading.Lock
+
+
+def is_compared(method: str, *, with_changes: bool = False) -> bool:
+    """Return whether the secondary is asked too: for methods that change nothing, and with changes for all that are not of one side."""
+    if method not in METHODS or method in OF_ONE_SIDE:
+        return False
+    return with_changes or not (METHODS[method].changes or method in AFTER_CHANGES)
 
 
 class Relay:
     """Answers the messages of one connection, by a connection of its own to the primary."""
 
-    def __init__(self, number: int, primary: Upstream, beside: Beside) -> None:
+    def __init__(self, number: int, primary: Upstream, beside: Beside, both: Both | None) -> None:
         self._number = number
         self._primary = primary
         self._beside = beside
         self._connection: ClientConnection | None = None
+        self._turn = nullcontext() if both is None else both.turn
+        self._second = None if both is None else Line(both.secondary)
         self._exchange: Exchange | None = None
         self.spoke = False
         """Whether a message came since somebody looked."""
@@ -44,30 +62,43 @@ class Relay:
         self.spoke = True
         outcome = Outcome(message.name, perf_counter(), len(message.raw))
         caller = Caller() if client.login is None else Caller(client.user, tuple(client.groups))
-        try:
-            if self._connection is None:
-                self._connection = self._primary.open(dialect, caller)
-            if message.type == TMessageType.ONEWAY:
-                self._connection.send(framed(message.raw, dialect))
+        with self._turn:
+            try:
+                if self._connection is None:
+                    self._connection = self._primary.open(dialect, caller)
+                if message.type == TMessageType.ONEWAY:
+                    self._connection.send(framed(message.raw, dialect))
+                    return outcome
+                reply = exchange(self._connection, dialect, message.raw, lambda *_: None)
+            except FAILURES as error:
+                log.get("metastore.shadow").warning("the primary did not answer", client=client.address, reason=str(error)[:300])
+                outcome.ends, outcome.result = True, "unreachable"
                 return outcome
-            reply = exchange(self._connection, dialect, message.raw, lambda *_: None).raw
-        except (OSError, EndOfStream, Unreadable, Malformed) as error:
-            log.get("metastore.shadow").warning("the primary did not answer", client=client.address, reason=str(error)[:300])
-            outcome.ends, outcome.result = True, "unreachable"
-            return outcome
-        outcome.reply = framed(reply, dialect)
-        if is_compared(message.name):
-            self._exchange = Exchange(self._number, caller, dialect, message.name, bytes(message.raw), bytes(reply))
+            outcome.reply = framed(reply.raw, dialect)
+            if is_compared(message.name, with_changes=self._second is not None):
+                other = None if self._second is None else self._ask_second(self._second, message, reply, dialect, caller)
+                self._exchange = Exchange(self._number, caller, dialect, message.name, bytes(message.raw), bytes(reply.raw), other)
         return outcome
 
+    def _ask_second(self, second: Line, message: Message, reply: Message, dialect: Dialect, caller: Caller) -> bytes:
+        """Return the secondary's reply, empty without one; a client will ask for a method that the primary lacks in another way."""
+        if reply.type == TMessageType.EXCEPTION and is_unknown(decode(reply.raw, dialect.protocol, LIMITS, TApplicationException)):
+            return b""
+        try:
+            return bytes(second.ask(dialect, caller, message.name, message.raw, lambda *_: None).raw)
+        except FAILURES as error:
+            log.get("metastore.shadow").warning("the secondary did not answer", method=message.name, reason=str(error)[:300])
+            return b""
+
     def record(self, _client: Client, _outcome: Outcome) -> None:
-        """Let the secondary be asked, now that the client has its reply."""
+        """Let the replies be compared, and where it was not yet the secondary be asked, now that the client has its reply."""
         if self._exchange is not None:
             self._beside.offer(self._exchange)
             self._exchange = None
 
     def close(self) -> None:
         """Close the connections that belong to the client."""
-        if self._connection is not None:
-            self._connection.close()
+        for each in (self._connection, self._second):
+            if each is not None:
+                each.close()
         self._beside.left(self._number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Sequence
 from dataclasses import is_dataclass, replace
 from typing import Any, NamedTuple
@@ -13,11 +14,16 @@ from metastore import idl
 from metastore.client import place
 from metastore.client_connections import ClientConnection
 from metastore.client_login import Bearer, ClientLogin
-from metastore.wire.messages.protocol import Dialect, Message, read_message, write_message
+from metastore.wire.messages.protocol import Dialect, Message, Unreadable, read_message, write_message
 from metastore.wire.sockets.settings import WireSettings
-from metastore.wire.sockets.transport import Choose
+from metastore.wire.sockets.transport import Choose, EndOfStream, Malformed
 
+PAUSE = 1.0
+"""Seconds after a failure to connect in which a line does not try again."""
 LIMITS = WireSettings(max_message_size=2**31 - 1, max_container_size=2**31 - 1)
+
+FAILURES = (OSError, EndOfStream, Unreadable, Malformed)
+"""The errors of a metastore that does not answer."""
 
 
 class Caller(NamedTuple):
@@ -69,3 +75,45 @@ def name_user(connection: ClientConnection, dialect: Dialect, user: str, groups:
     arguments: Any = idl.service.set_ugi_args(user_name=user, group_names=list(groups))
     request = write_message(Dialect(dialect.protocol, framed=False), "set_ugi", TMessageType.CALL, 0, arguments)
     exchange(connection, dialect, request, lambda *_: None)
+
+
+class Line:
+    """The way of one client to a metastore. A connection that was lost is opened again, as the user whom the client named last."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+        self._connection: ClientConnection | None = None
+        self._user: bytes | None = None
+        """The last request of `set_ugi`."""
+        self._try_at = 0.0
+
+    def ask(self, dialect: Dialect, caller: Caller, method: str, request: bytes, choose: Choose) -> Message:
+        """Send a message and read the reply. Raises one of FAILURES, after which the line is closed."""
+        try:
+            if self._connection is not None and self._connection.has_ended():
+                self.close()
+            connection = self._connection or self._open(dialect, caller)
+            if method == "set_ugi":
+                self._user = request
+            return exchange(connection, dialect, request, choose)
+        except FAILURES:
+            self.close()
+            raise
+
+    def _open(self, dialect: Dialect, caller: Caller) -> ClientConnection:
+        if time.monotonic() < self._try_at:
+            raise ConnectionError("the metastore was not there a moment ago")
+        try:
+            self._connection = self._upstream.open(dialect, caller)
+        except FAILURES:
+            self._try_at = time.monotonic() + PAUSE
+            raise
+        if self._user is not None:
+            exchange(self._connection, dialect, self._user, lambda *_: None)
+        return self._connection
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -128,24 +128,39 @@ def ranger_classpath() -> str:
     return _with_program(f"ranger-{RANGER}", RANGER_ARTIFACTS, Path(__file__).with_name("RangerEngine.java"))
 
 
-SERVER = "4.0.1"
-"""The release of Java's metastore server that runs by itself."""
-SERVER_ARTIFACTS = (
+_BESIDE = (
     "org.apache.hadoop:hadoop-client-api:3.3.6", "org.apache.hadoop:hadoop-client-runtime:3.3.6", "org.postgresql:postgresql:42.7.4",
-    "org.mariadb.jdbc:mariadb-java-client:2.7.12", "org.apache.hadoop:hadoop-hdfs:3.3.6",
-    "org.apache.httpcomponents:httpclient:4.5.13", "com.google.code.gson:gson:2.9.0",
-    "org.codehaus.jettison:jettison:1.5.4", "commons-io:commons-io:2.11.0", "javax.servlet:javax.servlet-api:3.1.0",
-    "commons-collections:commons-collections:3.2.2", "org.slf4j:slf4j-api:1.7.36",
+    "org.mariadb.jdbc:mariadb-java-client:2.7.12", "commons-collections:commons-collections:3.2.2", "org.slf4j:slf4j-api:1.7.36",
 )  # fmt: skip
-"""What a Hadoop installation would have put beside it, and drivers of databases."""
+SERVERS = {
+    "4.0.1": (
+        "hive-standalone-metastore-server", *_BESIDE, "org.apache.hadoop:hadoop-hdfs:3.3.6",
+        "org.apache.httpcomponents:httpclient:4.5.13", "com.google.code.gson:gson:2.9.0", "org.codehaus.jettison:jettison:1.5.4",
+        "commons-io:commons-io:2.11.0", "javax.servlet:javax.servlet-api:3.1.0",
+    ),
+    "3.1.3": (
+        "hive-standalone-metastore", *_BESIDE, "commons-cli:commons-cli:1.2", "commons-logging:commons-logging:1.1.3",
+        "org.codehaus.jackson:jackson-mapper-asl:1.9.13", "commons-codec:commons-codec:1.11", "org.codehaus.woodstox:stax2-api:4.2.1",
+    ),
+}  # fmt: skip
+"""Releases of Java's metastore server that run by themselves: the artifact, what a Hadoop installation would have put beside it, and
+drivers of databases."""
+LISTENER = f"org.apache.hive.hcatalog:hive-hcatalog-server-extensions:{STREAMING}"
+"""The notification log's listener; of 4.0.1 it is in no public repository."""
 
 
-def metastore_server() -> tuple[Path, str]:
+def metastore_server(release: str = "4.0.1") -> tuple[Path, str]:
     """Return the folder of Java's metastore server, with the SQL of its schemas, and its class path. CalledProcessError."""
-    with _fetched(f"metastore-{SERVER}", SERVER_ARTIFACTS) as folder:
-        home = folder / f"apache-hive-metastore-{SERVER}-bin"
+    name, *beside = SERVERS[release]
+    with _fetched(f"metastore-{release}", beside) as folder:
+        home = folder / f"apache-hive-metastore-{release}-bin"
         if not (home / "lib").exists():
-            artifact = f"org.apache.hive:hive-standalone-metastore-server:{SERVER}:tar.gz:bin"
-            goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:unpack"
-            subprocess.run(["mvn", "-q", "-B", goal, f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"], check=True)
+            _maven("unpack", f"org.apache.hive:{name}:{release}:tar.gz:bin", folder)
+            if LISTENER.endswith(release):
+                _maven("copy", LISTENER, home / "lib")
         return home, f"{home}/lib/*:{folder}/jars/*"
+
+
+def _maven(goal: str, artifact: str, folder: Path) -> None:
+    goal = f"org.apache.maven.plugins:maven-dependency-plugin:3.6.1:{goal}"
+    subprocess.run(["mvn", "-q", "-B", goal, f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"], check=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,10 @@ VERSIONS = {
     "2.3.0": ("hive-schema-1.2.0", "upgrade-1.2.0-to-2.0.0", "upgrade-2.0.0-to-2.1.0", "upgrade-2.1.0-to-2.2.0", "upgrade-2.2.0-to-2.3.0"),
 }
 """The scripts that make a version of Hive's schema."""
+SCHEMAS = {"4.0.1": "4.0.0", "3.1.3": "3.1.0"}
+"""The version of the schema of each release of the server."""
+LISTENER = {"metastore.transactional.event.listeners": "org.apache.hive.hcatalog.listener.DbNotificationListener"}
+"""The property with which 3.1.3 writes a notification log."""
 
 
 def make_schema(url: URL, version: str) -> None:
@@ -79,12 +84,12 @@ def _columns(connection: Any, url: URL) -> dict[str, tuple[str, dict[str, str]]]
 
 
 @contextmanager
-def java_metastore(database_url: str, folder: Path) -> Iterator[str]:
-    """Start a server on an empty database, yield its address, and end it."""
+def java_metastore(database_url: str, folder: Path, release: str = "4.0.1", properties: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Start a server on an empty database, yield its address, and end it. Its warehouse is `folder`/warehouse."""
     url = make_url(database_url)
     kind = url.get_backend_name()
-    make_schema(url, "4.0.0")
-    home, classpath = metastore_server()
+    make_schema(url, SCHEMAS[release])
+    home, classpath = metastore_server(release)
     port, conf = free_port(), folder / "conf"
     conf.mkdir(parents=True)
     (folder / "warehouse").mkdir()
@@ -100,23 +105,35 @@ def java_metastore(database_url: str, folder: Path) -> Iterator[str]:
         "javax.jdo.option.ConnectionDriverName": DRIVERS[kind],
         "javax.jdo.option.ConnectionUserName": url.username,
         "javax.jdo.option.ConnectionPassword": url.password or "none",
+        **(properties or {}),
     }
-    properties = (f"<property><name>{name}</name><value>{escape(str(value))}</value></property>" for name, value in settings.items())
-    (conf / "metastore-site.xml").write_text(f"<configuration>{''.join(properties)}</configuration>")
+    lines = (f"<property><name>{name}</name><value>{escape(str(value))}</value></property>" for name, value in settings.items())
+    (conf / "metastore-site.xml").write_text(f"<configuration>{''.join(lines)}</configuration>")
     shutil.copy(home / "conf" / "metastore-log4j2.properties", conf)
     opens = [part for name in OPENED for part in ("--add-opens", f"java.base/java.{name}=ALL-UNNAMED")]
     command = [
-        "java", "-Xmx1g", f"-Dmetastore.log.dir={folder}", "-Dlog4j.configurationFile=metastore-log4j2.properties", *opens, "-cp",
+        "java", "-Xmx1g", "-Djava.net.preferIPv4Stack=true", f"-Dmetastore.log.dir={folder}",
+        "-Dlog4j.configurationFile=metastore-log4j2.properties", *opens, "-cp",
         f"{conf}:{classpath}", "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(port),
     ]  # fmt: skip
     with (folder / "out").open("w") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out, cwd=folder)
+        process = subprocess.Popen(command, stdout=out, stderr=out, cwd=folder, env=_environment(release, folder))
     try:
         _wait(process, f"thrift://127.0.0.1:{port}", folder / "out")
         yield f"thrift://127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait(60)
+
+
+def _environment(release: str, folder: Path) -> dict[str, str]:
+    """Return the environment in which a release listens on 127.0.0.1 alone: 3.1.3 has no property for its address."""
+    if release != "3.1.3":
+        return dict(os.environ)
+    library = folder / "loopback.so"
+    source = Path(__file__).with_name("loopback.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
+    return {**os.environ, "LD_PRELOAD": str(library)}
 
 
 def _wait(process: subprocess.Popen[bytes], uri: str, out: Path) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import signal
 import socket
 import ssl
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,47 +23,9 @@ from tests.support.full_catalog import Filler
 from tests.support.java_metastore import java_metastore
 from tests.support.kdc import SERVICE, Kdc
 from tests.support.processes import children, runs
-from tests.support.servers import COMMAND, READY, environment, serving
+from tests.support.servers import COMMAND, environment, serving
+from tests.support.shadow import shadowing
 from tests.support.waiting import until
-
-
-class Shadow:
-    """A running proxy; its counts come with its end."""
-
-    def __init__(self, process: subprocess.Popen[str], uri: str, log: Path) -> None:
-        self.process, self.uri, self._log = process, uri, log
-        self.counts: dict[str, dict[str, int]] = {}
-
-    def end(self) -> dict[str, dict[str, int]]:
-        self.process.send_signal(signal.SIGTERM)
-        out, _ = self.process.communicate(timeout=60)
-        self.counts = json.loads(out.splitlines()[-1])
-        return self.counts
-
-    def differences(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._log.read_text().splitlines()] if self._log.exists() else []
-
-
-@contextmanager
-def shadowing(primary: str, secondary: str, home: Path, *options: str, variables: Mapping[str, str] | None = None) -> Iterator[Shadow]:
-    home.mkdir(parents=True, exist_ok=True)
-    log = home / "differences"
-    command = [
-        *COMMAND, "shadow", "--primary", primary, "--secondary", secondary, "--port", "0", "--log", str(log), "--json", "--every", "0",
-        *options,
-    ]  # fmt: skip
-    with (home / "log").open("w") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment(home, variables))
-    assert process.stdout is not None
-    try:
-        line = process.stdout.readline().strip()
-        assert line.startswith(READY), f"{line!r}\n{(home / 'log').read_text()[-3000:]}"
-        yield Shadow(process, line.removeprefix(READY), log)
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait(60)
-        process.stdout.close()
 
 
 def server(stack: ExitStack, home: Path, *options: str, **more: Any) -> Any:

@@ -11,7 +11,7 @@ from thriftpy2.thrift import TApplicationException, TMessageType
 
 from metastore import idl
 from metastore.shadow.comparing import differences
-from metastore.shadow.ignored import FIELDS, NOT_ASKED, PARAMETERS, STANDS_FOR
+from metastore.shadow.ignored import AFTER_CHANGES, FIELDS, NUMBERS, OF_ONE_SIDE, PARAMETERS, PARAMETERS_STAND_FOR, STANDS_FOR
 from metastore.shadow.relay import is_compared
 from metastore.wire.messages.protocol import Dialect, decode, write_message
 from metastore.wire.sockets.settings import WireSettings
@@ -42,6 +42,8 @@ def paths(method: str, one: Any, other: Any) -> list[str]:
         ({"owner": ""}, ["success.owner"]),
         ({"parameters": {"x": "2", "y": ""}}, ["success.parameters[x]", "success.parameters[y]"]),
         ({"parameters": {"x": "1", "transient_lastDdlTime": "9"}}, []),
+        ({"parameters": {"x": "1", "numFiles": "0", "totalSize": "0"}}, []),
+        ({"parameters": {"x": "1", "numFiles": "0", "totalSize": "7"}}, ["success.parameters[totalSize]"]),
     ],
 )
 def test_fields_of_a_table(fields: dict[str, Any], expected: list[str]) -> None:
@@ -101,12 +103,26 @@ def test_only_reads_of_what_a_metastore_holds_are_compared() -> None:
     assert not any(map(is_compared, ("drop_table", "open_txns", "heartbeat", "shutdown", "no_such_method")))
 
 
+def test_with_changes_all_is_compared_but_what_is_of_one_side() -> None:
+    assert all(is_compared(name, with_changes=True) for name in ("get_table", "drop_table", "open_txns", "heartbeat", "setMetaConf"))
+    assert not any(is_compared(name, with_changes=True) for name in ("shutdown", "get_delegation_token", "no_such_method"))
+
+
+def test_numbers_are_compared_where_changes_are_sent() -> None:
+    one, other = (result("open_txns", success=idl.OpenTxnsResponse(txn_ids=[number])) for number in (1, 2))
+    assert [each.path for each in differences("open_txns", one, other, same_numbers=True)] != []
+    held = [result("lock", success=idl.LockResponse(lockid=number, state=idl.LockState.ACQUIRED)) for number in (1, 2)]
+    assert differences("lock", *held) == []
+    assert [each.path for each in differences("lock", *held, same_numbers=True)] == ["success.lockid"]
+
+
 def test_what_is_left_out_is_part_of_the_interface() -> None:
     structs = [each for each in vars(idl).values() if hasattr(each, "thrift_spec")]
     fields = {field[1] for each in structs for field in each.thrift_spec.values()}
-    assert {*FIELDS, *STANDS_FOR} - fields == set()
-    assert NOT_ASKED - set(idl.service.thrift_services) == set()
+    assert {*FIELDS, *NUMBERS, *STANDS_FOR} - fields == set()
+    assert (OF_ONE_SIDE | AFTER_CHANGES) - set(idl.service.thrift_services) == set()
     page = (Path(__file__).parents[2] / "docs" / "shadow.md").read_text()
-    assert [name for name in (*FIELDS, *PARAMETERS, *STANDS_FOR, *NOT_ASKED) if f"`{name}`" not in page] == []
+    named = (*FIELDS, *NUMBERS, *PARAMETERS, *PARAMETERS_STAND_FOR, *STANDS_FOR, *OF_ONE_SIDE, *AFTER_CHANGES)
+    assert [name for name in named if f"`{name}`" not in page] == []
     assert "parameters" not in FIELDS
     assert all(PARAMETERS.values())

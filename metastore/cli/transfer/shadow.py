@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,6 +29,9 @@ def shadow(
     secondary: Annotated[str, typer.Option(metavar="URI", help="The metastore that is compared with it.")],
     host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.  [default: 9083]")] = None,
+    send_changes: Annotated[
+        bool, typer.Option("--send-changes", help="Send changes to the secondary too, for test systems; calls go one at a time.")
+    ] = False,
     log_file: Annotated[
         Path | None, typer.Option("--log", metavar="FILE", help="Append a line of JSON for each field in which replies differ.")
     ] = None,
@@ -44,14 +48,16 @@ def shadow(
 ) -> None:
     """Pass calls on to one metastore, ask another the same reads, and count by method how often they agree.
 
-    Clients get the primary's bytes, and changes go to it alone. It runs until SIGTERM or Ctrl-C, then prints the counts. How clients log in
-    and whether they speak TLS say the server's settings; how it logs in to both, METASTORE_CLIENT_LOGIN and its like.
+    Clients get the primary's bytes, and changes go to it alone without --send-changes. It runs until SIGTERM or Ctrl-C, then prints the
+    counts. How clients log in and whether they speak TLS say the server's settings; how it logs in to both, METASTORE_CLIENT_LOGIN and its
+    like.
     """
     from metastore import app
     from metastore.cli.common.structs import to_json
     from metastore.config import ConfigError
     from metastore.shadow.asking import Beside, Report
     from metastore.shadow.proxy import Proxy
+    from metastore.shadow.relay import Both
     from metastore.wire.auth import authenticator
 
     chosen = settings({"host": host, "port": port}, config, hive_site, assignments)
@@ -67,7 +73,8 @@ def shadow(
         with open(log_file or os.devnull, "a", encoding="utf-8") as opened:  # noqa: PTH123  # a path or the name of nothing
             beside = Beside(second, opened if log_file else None, to_json, Report(every, _shower(as_json)))
             try:
-                Proxy(chosen, app.wire_settings(chosen), first, beside).run(ready)
+                both = Both(second, threading.Lock()) if send_changes else None
+                Proxy(chosen, app.wire_settings(chosen), first, beside, both).run(ready)
             finally:
                 beside.end()
     except ConfigError as error:
