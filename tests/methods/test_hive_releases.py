@@ -198,8 +198,11 @@ def test_partitions_come_with_privileges_for_whom_a_request_names(client: Client
         )
         found = client.get_partitions_ps_with_auth_req(request).partitions
         assert [each.privileges.userPrivileges for each in found] == [{"u": []}] * (2 if values is None else 1)
-        request.userName = request.groupNames = None
-        assert client.get_partitions_ps_with_auth_req(request).partitions[0].privileges is None
+        for user, groups in ((None, None), ("u", None), (None, ["g"])):
+            request.userName, request.groupNames = user, groups
+            assert client.get_partitions_ps_with_auth_req(request).partitions[0].privileges is None
+            found = client.get_partitions_ps_with_auth("default", "t", values or ["a"], -1, user, groups)
+            assert found[0].privileges is None
 
 
 def ask_tables(client: Client, fields: list[str], **request: object) -> list[idl.Table]:

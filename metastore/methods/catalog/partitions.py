@@ -132,12 +132,15 @@ def _get_partitions_by_filter_req(call: Call, args: Any) -> list[Partition] | Lo
     return made_of(found, lambda page: project(page, request))
 
 
+def _user_with_groups(user: str | None, groups: list[str] | None) -> partitions.Grantee | None:
+    """Return for whom a listing by leading values shows privileges: Hive asks for both."""
+    return None if user is None or groups is None else partitions.Grantee(user, groups)
+
+
 def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> GetPartitionsPsWithAuthResponse | LongList:
     request = args.req
     name = unpack.target(call, request)
-    asked = (
-        None if request.userName is None and request.groupNames is None else partitions.Grantee(request.userName, request.groupNames or [])
-    )
+    asked = _user_with_groups(request.userName, request.groupNames)
     found: list[Partition] | LongList
     if request.partNames is not None:
         found = partitions.get_partitions_by_names(call, name, request.partNames, form=_form(request))
@@ -245,7 +248,8 @@ def _get_partitions_with_auth(call: Call, args: Any) -> list[Partition] | LongLi
 
 
 def _get_partitions_ps_with_auth(call: Call, args: Any) -> list[Partition] | LongList:
-    return _with_values(call, table_of(call, args), args.part_vals, args.max_parts, _principal(args))
+    asked = _user_with_groups(args.user_name, args.group_names)
+    return _with_values(call, table_of(call, args), args.part_vals, args.max_parts, asked)
 
 
 def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:

@@ -59,6 +59,7 @@ def create_catalog(call: Call, catalog: Catalog) -> None:
     """Make a catalog and its database `default`. AlreadyExists, InvalidObject, MetaError."""
     if not catalog.name or not catalog.locationUri:
         raise InvalidObject("a catalog needs a name and a location: set name and locationUri")
+    given = catalog.name
     catalog.name = normalize(catalog.name)
     validate_catalog_name(catalog.name)
     catalog.createTime = int(time.time())
@@ -74,7 +75,7 @@ def create_catalog(call: Call, catalog: Catalog) -> None:
                 Database(
                     catalogName=catalog.name,
                     name=DEFAULT_DATABASE,
-                    description=f"Default database for catalog {catalog.name}",
+                    description=f"Default database for catalog {given}",
                     locationUri=place,
                     parameters={},
                     createTime=catalog.createTime,

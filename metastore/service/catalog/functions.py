@@ -45,6 +45,7 @@ def create_function(call: Call, function: Function | None) -> None:
         raise NoSuchObject(f"Function {function.functionName} needs a database: set dbName")
     stored = _checked(call, function)
     stored.createTime = int(time.time())
+    stored.ownerName = call.caller if stored.ownerName is None else stored.ownerName
     catalog, database, name = str(stored.catName), stored.dbName, stored.functionName
     with change(call, CreateFunction(client=call.info, function=stored)) as current:
 

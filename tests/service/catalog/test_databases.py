@@ -37,6 +37,11 @@ def test_a_database_lies_below_the_warehouse_and_comes_back_as_it_was_made(call:
     assert Path(path_of(found.locationUri)).is_dir()
 
 
+def test_the_default_database_of_a_catalog_names_it_as_it_was_asked_for(call: Call) -> None:
+    catalogs.create_catalog(call, Catalog(name="Sales", locationUri=f"{call.warehouse.root}/sales"))
+    assert databases.get_database(call, "sales", "default").description == "Default database for catalog Sales"
+
+
 def test_a_database_without_an_owner_belongs_to_the_caller(make_metastore: MetastoreMaker, call: Call) -> None:
     for name, owner, kind in (("one", None, None), ("two", "bob", None), ("three", None, PrincipalType.ROLE)):
         databases.create_database(call, Database(name=name, ownerName=owner, ownerType=kind))

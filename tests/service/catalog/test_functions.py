@@ -33,6 +33,11 @@ def test_a_function_comes_back_as_it_was_made(call: Call) -> None:
     assert [each.functionName for each in functions.get_all_functions(call)] == ["upper_2"]
 
 
+def test_a_function_without_an_owner_belongs_to_its_maker(call: Call) -> None:
+    functions.create_function(call, function("f", ownerName=None))
+    assert functions.get_function(call, "default", "f").ownerName == call.caller
+
+
 def test_functions_are_listed_by_pattern(call: Call) -> None:
     for name in ("find_b", "find_a", "hidden"):
         functions.create_function(call, function(name))

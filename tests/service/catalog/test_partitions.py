@@ -115,6 +115,8 @@ def test_a_principal_is_shown_its_privileges_in_a_listing(call: Call) -> None:
         call, name, partitions.EVERY.first(2), partitions.Grantee("alice", ["staff"]), form=partitions.TUPLES
     ):
         assert found.privileges == PrincipalPrivilegeSet({"alice": []}, {"staff": []}, {"public": []})
+    for found in partitions.get_partitions(call, name, partitions.EVERY.first(2), partitions.Grantee(None, [])):
+        assert found.privileges == PrincipalPrivilegeSet({}, {}, {})
 
 
 def test_a_missing_partition_or_table_is_told(call: Call) -> None:

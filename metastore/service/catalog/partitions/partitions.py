@@ -109,7 +109,7 @@ def _shown_to(principal: Grantee | None, table: Table, found: list[Partition]) -
             partition.privileges = PrincipalPrivilegeSet(
                 userPrivileges={principal.user: []} if principal.user is not None else {},
                 groupPrivileges={group: [] for group in principal.groups},
-                rolePrivileges={"public": []},
+                rolePrivileges={"public": []} if principal.user is not None else {},
             )
     return found
 
