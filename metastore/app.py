@@ -58,6 +58,7 @@ def build(config: Config, listeners: Listeners | None = None) -> Metastore:
             threads=config.directory_threads,
             options=config.filesystem_options,
             timeout=config.warehouse_timeout,
+            accepts_moved=config.accept_moved_directories,
         ),
         listeners=Listeners.load(config) if listeners is None else listeners,
         journal=Journal(Path(config.data_directory) / "journal"),

@@ -367,6 +367,11 @@ class Config:
         "not answer is not asked again for ten seconds. Local files have no limit but the system's.",
         unit="s",
     )
+    accept_moved_directories: bool = _setting(
+        False,
+        "Takes a directory that is missing, but is at the place to which a rename or an exchange would move it, as moved. For a trial "
+        "beside another metastore that executes the same changes in the same warehouse, as with `metastore shadow --send-changes`.",
+    )
     trash_interval: int = _setting(
         0,
         "Minutes that dropped data stays in the trash; 0 deletes it at once. The server never empties the trash.",

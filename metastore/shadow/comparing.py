@@ -76,7 +76,7 @@ def _differ(path: str, one: Any, other: Any, left_out: Container[str], loose: in
     if isinstance(one, TPayload) and isinstance(other, TPayload):
         for field in one.thrift_spec.values():
             name = field[1]
-            if name not in left_out:
+            if name not in left_out and f"{type(one).__name__}.{name}" not in left_out:
                 yield from _differ(f"{path}.{name}", _value(one, name), _value(other, name), left_out, loose - 1)
     elif _is_blank(one) and _is_blank(other):
         return

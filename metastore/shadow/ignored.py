@@ -59,9 +59,11 @@ FIELDS = {
     "bitVectors": "sent by Java with hive.stats.fetch.bitvector alone",
     "histogram": "sent by Java with hive.stats.fetch.kll alone",
     "errormessage": "sent by Hive 4 alone",
+    "TableMeta.ownerName": "likewise",
+    "TableMeta.ownerType": "likewise",
     "isStatsCompliant": "says whether statistics fit the write ids that a client sent, which are of the primary",
 }
-"""Fields, of any struct, that are never compared, with the reason."""
+"""Fields that are never compared, of any struct or of the one that is named, with the reason."""
 
 STANDS_FOR: dict[str, object] = {"writeId": -1, "type": 1, "ns": "default", "poolName": "default"}
 """The value that a field stands for which a server before Hive 4 does not know: of a table, a database, a resource plan, a compaction."""

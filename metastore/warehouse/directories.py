@@ -41,7 +41,7 @@ class Warehouse:
     """The roots under which databases and tables are by default, and the file systems of locations.
 
     `options` are fsspec's, by scheme; `threads` bounds those that work on many directories at one time; `timeout`, in seconds, bounds a
-    request to a remote file system.
+    request to a remote file system. `accepts_moved`: another metastore may have moved a directory before.
     """
 
     def __init__(
@@ -53,10 +53,12 @@ class Warehouse:
         threads: int = PARALLEL,
         options: Mapping[str, Mapping[str, Any]] | None = None,
         timeout: float = TIMEOUT,
+        accepts_moved: bool = False,
     ) -> None:
         self.root = locations.as_root(root)
         self.external_root = locations.as_root(external_root) if external_root else None
         self.trash = trash
+        self._accepts_moved = accepts_moved
         self._systems = FileSystems(options or {}, timeout)
         self._shares = Shares(threads)
         self.silent = self._systems.silent
@@ -96,6 +98,10 @@ class Warehouse:
         with Explained(f"{location} can not be looked at"):
             files, path = self._at(location)
             return files.exists(path)
+
+    def was_moved(self, source: str, target: str) -> bool:
+        """Return whether a directory is at its new place already, and may have been moved there by another metastore. MetaError."""
+        return self._accepts_moved and self.exists(target) and not self.exists(source)
 
     def is_directory(self, location: str) -> bool:
         """Return whether a directory exists; on an object store, whether any object is below it. MetaError."""

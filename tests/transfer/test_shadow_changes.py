@@ -27,13 +27,17 @@ CLIENTS = 6
 ROUNDS = 15
 
 
+def both(stack: ExitStack, tmp_path: Path, *more: str) -> tuple[Server, Server]:
+    """Start two empty servers that share a warehouse; `more` are options of the second."""
+    options = ("--workers", "1", "--warehouse", str(tmp_path / "warehouse"))
+    old = stack.enter_context(serving(*options, home=tmp_path / "old"))
+    return old, stack.enter_context(serving(*options, *more, home=tmp_path / "new"))
+
+
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[Server, Server]]:
-    """Two empty servers that share a warehouse."""
     with ExitStack() as stack:
-        options = ("--workers", "1", "--warehouse", str(tmp_path / "warehouse"))
-        old, new = (stack.enter_context(serving(*options, home=tmp_path / name)) for name in ("old", "new"))
-        yield old, new
+        yield both(stack, tmp_path)
 
 
 def table(name: str) -> Any:
@@ -77,6 +81,39 @@ def test_a_change_that_one_side_refuses_is_a_difference(pair: tuple[Server, Serv
     one, other = shadow.differences()
     assert (one["path"], one["primary"].split(":")[0], one["secondary"]) == ("", "AlreadyExistsException", "an answer")
     assert (other["path"], other["primary"], other["secondary"].split(":")[0]) == ("", "an answer", "AlreadyExistsException")
+
+
+@pytest.mark.parametrize("accepts", [True, False])
+def test_moves_in_one_warehouse(tmp_path: Path, accepts: bool) -> None:
+    """The secondary finds the directories moved, which it takes only if it is set to."""
+    with ExitStack() as stack:
+        old, new = both(stack, tmp_path, "--set", f"accept_moved_directories={str(accepts).lower()}")
+        shadow = stack.enter_context(shadowing(old.uri, new.uri, tmp_path / "shadow", "--send-changes"))
+        client = stack.enter_context(connect(shadow.uri))
+        for name in ("t", "source", "target"):
+            made = table(name)
+            made.partitionKeys = [idl.FieldSchema("p", "string")]
+            client.create_table(made)
+        partition = client.append_partition("default", "t", ["a"])
+        partition.values = ["b"]
+        client.rename_partition("default", "t", ["a"], partition)
+        client.append_partition("default", "source", ["a"])
+        client.exchange_partition({"p": "a"}, "default", "source", "default", "target")
+        renamed = client.get_table("default", "t")
+        renamed.tableName = "u"
+        client.alter_table("default", "t", renamed)
+        outcomes = {name: {*counts} for name, counts in shadow.end().items()}
+        if not accepts:
+            assert {outcomes.pop(name).pop() for name in ("rename_partition", "exchange_partition", "alter_table")} == {"different"}
+        assert all(each == {"same"} for each in outcomes.values()), shadow.differences()
+        with connect(new.uri) as direct:
+            if accepts:
+                assert direct.get_partition_names("default", "u", -1) == ["p=b"]
+                (moved,) = direct.get_partitions("default", "u", -1)
+                assert moved.sd.location == f"file:{tmp_path}/warehouse/u/p=b"
+                assert direct.get_partition_names("default", "target", -1) == ["p=a"]
+    assert (tmp_path / "warehouse/u/p=b").is_dir()
+    assert (tmp_path / "warehouse/target/p=a").is_dir()
 
 
 def test_all_clients_find_the_same_state_on_both_sides(pair: tuple[Server, Server], tmp_path: Path) -> None:

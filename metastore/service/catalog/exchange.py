@@ -177,6 +177,8 @@ def _moves(call: Call, table: Table, exchanged: Sequence[tuple[str, Partition, P
 
     def one(each: tuple[str, Partition, Partition]) -> tuple[str, str] | None:
         name, old, new = each
+        if warehouse.was_moved(old.sd.location, new.sd.location):
+            return None
         if warehouse.missing(old.sd.location):
             raise MetaError(f"The directory {old.sd.location} of the partition {name} does not exist")
         if warehouse.exists(new.sd.location):

@@ -318,6 +318,8 @@ def _new_place(
         log.warning(what, object=f"{table.dbName}.{table.tableName} {old_name}", location=place, kept=others)
         return None
     new.sd.location = target
+    if call.warehouse.was_moved(place, target):
+        return None
     if call.warehouse.exists(new.sd.location):
         raise InvalidOperation(f"New location for this partition {new_name} already exists : {new.sd.location}")
     return (place, new.sd.location) if call.warehouse.is_directory(place) else None

@@ -256,7 +256,7 @@ def _new_place(call: Call, session: Session, before: Table, after: Table, databa
         log.warning(what, object=table_label(before), location=old_place, kept=others)
         return None
     after.sd.location = new_default
-    if call.warehouse.exists(new_default):
+    if call.warehouse.exists(new_default) and not call.warehouse.was_moved(old_place, new_default):
         raise InvalidOperation(f"New location for this table {table_label(after)} already exists : {new_default}")
     return old_place, new_default
 
