@@ -14,7 +14,9 @@ from sqlalchemy import func, select
 
 from metastore import idl
 from metastore.client import connect
+from metastore.config.settings import by_name
 from metastore.errors import InvalidObject, InvalidOperation, MetaError
+from metastore.jobs import JOBS
 from metastore.service.call.clock import now_ms
 from metastore.store.core import leases
 from metastore.store.core.database import Database
@@ -105,10 +107,18 @@ def test_kinds_that_no_call_makes(fresh_database_url: str) -> None:
     assert found == given
 
 
-def test_a_database_on_which_a_server_runs_is_no_target(fresh_database_url: str, tmp_path: Path) -> None:
-    """Also where its tables are to be left alone: it remembers rows, and works on what it finds."""
+def without_jobs() -> list[str]:
+    """Return the options of a server that runs no periodic job that can be switched off."""
+    off = {job.switch: "false" for job in JOBS if job.switch}
+    off |= {job.interval: "0" for job in JOBS if by_name()[job.interval].minimum == 0}
+    return [word for name, value in off.items() for word in ("--set", f"{name}={value}")]
+
+
+@pytest.mark.parametrize("options", [[], without_jobs()], ids=["usual", "without jobs"])
+def test_a_database_on_which_a_server_runs_is_no_target(fresh_database_url: str, tmp_path: Path, options: list[str]) -> None:
+    """Also where its tables are to be left alone: it remembers rows, and works on what it finds. Each server holds the lease of a job."""
     target = OwnWriter(Database(fresh_database_url))
-    with serving("--db", fresh_database_url, "--set", f"warehouse={tmp_path / 'w'}", home=tmp_path):
+    with serving("--db", fresh_database_url, "--set", f"warehouse={tmp_path / 'w'}", *options, home=tmp_path):
         until(lambda: leased(target), missing="a lease of a job")
         for resume in (False, True):
             with pytest.raises(
