@@ -115,7 +115,7 @@ def _lists(path: str, one: Sequence[Any], other: Sequence[Any], left_out: Contai
 def _identity(element: Any) -> Any:
     """Return a text as it is, and a tuple that identifies anything else."""
     if isinstance(element, TPayload):
-        found = ((name, getattr(element, name, None)) for name in _NAMES)
+        found = ((name, _value(element, name)) for name in _NAMES if hasattr(element, name))
         return tuple((name, str(value)) for name, value in found if value is not None)
     return element if isinstance(element, str) else (str(element),)
 

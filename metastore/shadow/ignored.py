@@ -61,12 +61,14 @@ FIELDS = {
     "errormessage": "sent by Hive 4 alone",
     "TableMeta.ownerName": "likewise",
     "TableMeta.ownerType": "likewise",
+    "CreationMetadata.sourceTables": "likewise",
     "isStatsCompliant": "says whether statistics fit the write ids that a client sent, which are of the primary",
 }
 """Fields that are never compared, of any struct or of the one that is named, with the reason."""
 
-STANDS_FOR: dict[str, object] = {"writeId": -1, "type": 1, "ns": "default", "poolName": "default"}
-"""The value that a field stands for which a server before Hive 4 does not know: of a table, a database, a resource plan, a compaction."""
+STANDS_FOR: dict[str, object] = {"writeId": -1, "type": 1, "ns": "default", "poolName": "default", "catName": "hive"}
+"""The value that a field stands for which a server before Hive 4 does not know or set: of a table, a database, a resource plan, a
+compaction, a list of partitions."""
 
 PARAMETERS = {
     "transient_lastDdlTime": "the moment of the last change on each side",

@@ -62,8 +62,8 @@ def test_lists_of_names_and_objects_have_none() -> None:
     assert paths("get_all_tables", ["a", "b"], ["b", "c"]) == ["success[a]", "success[c]"]
     assert paths("get_all_tables", ["a", "a"], ["a"]) == ["success.size"]
     one, other = [table("t"), table("u")], [table("u", owner="eve"), table("t")]
-    assert paths("get_table_objects_by_name", one, other) == ["success[d.u].owner"]
-    assert paths("get_table_objects_by_name", one, one[:1]) == ["success[d.u]"]
+    assert paths("get_table_objects_by_name", one, other) == ["success[hive.d.u].owner"]
+    assert paths("get_table_objects_by_name", one, one[:1]) == ["success[hive.d.u]"]
     wrapped = idl.GetTablesResult(tables=one), idl.GetTablesResult(tables=one[::-1])
     assert paths("get_table_objects_by_name_req", *wrapped) == []
     assert paths("partition_name_to_vals", ["1", "2"], ["2", "1"]) == ["success[0]", "success[1]"]
