@@ -127,6 +127,18 @@ def test_nothing_is_known_of_the_data_at_a_new_location(call: Call, tmp_path: Pa
     assert counted(get_table(call, name).parameters) == ({} if environment else {"numFiles": "1", "totalSize": "4"})
 
 
+@pytest.mark.parametrize("kind", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
+def test_a_rename_that_moves_no_directory_counts_its_files(call: Call, kind: str) -> None:
+    """Like Hive; the counts of a table that moves stay what they are."""
+    name = make_table(call, "t", kind=kind, parameters={"EXTERNAL": "TRUE"} if kind == "EXTERNAL_TABLE" else {})
+    table = deepcopy(get_table(call, name))
+    Path(table.sd.location.removeprefix("file:"), "data").write_text("four")
+    table.tableName = "u"
+    alter_table(call, name, table)
+    found = counted(get_table(call, name._replace(table="u")).parameters)
+    assert found == ({"numFiles": "1", "totalSize": "4"} if kind == "EXTERNAL_TABLE" else {})
+
+
 @pytest.mark.parametrize("environment", [{}, GATHERED])
 def test_nothing_is_known_of_the_data_at_a_partition_s_new_location(call: Call, tmp_path: Path, environment: dict[str, str]) -> None:
     (tmp_path / "new").mkdir()

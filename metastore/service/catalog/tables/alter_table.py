@@ -109,8 +109,8 @@ def _count(
     if has_other_data and not quick_stats.are_given(environment):
         after.parameters = statistics_validity.of_other_data(before.parameters or {}, after.parameters)
         statistics.delete_table(session, before.id)
-    is_renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
-    if _gathers(call, after, environment) and not is_renamed:
+    keeps = (before.dbName, before.tableName) != (after.dbName, after.tableName) and moves_on_rename(before)
+    if _gathers(call, after, environment) and not keeps:
         after.parameters = quick_stats.from_directory(call, after.parameters, after.sd.location, environment, reach, force=True)
     after.parameters = quick_stats.without_marker(after.parameters)
     if is_transactional(before):
