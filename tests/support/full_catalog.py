@@ -121,7 +121,7 @@ class Filler:
             parameters={"comment": "in buckets"},
         )  # fmt: skip
         self.table(
-            "sales", "v", storage("", ("id", "int")), kind="VIRTUAL_VIEW", viewOriginalText="select 1", viewExpandedText="select 1 as id",
+            "sales", "v", storage(None, ("id", "int")), kind="VIRTUAL_VIEW", viewOriginalText="select 1", viewExpandedText="select 1 as id",
         )  # fmt: skip
         self.table("sales", "empty_keys", storage(f"{root}/empty_keys", ("id", "int")), columns(("ds", "string")))
 

@@ -145,8 +145,9 @@ SERVERS = {
 }  # fmt: skip
 """Releases of Java's metastore server that run by themselves: the artifact, what a Hadoop installation would have put beside it, and
 drivers of databases."""
-LISTENER = f"org.apache.hive.hcatalog:hive-hcatalog-server-extensions:{STREAMING}"
-"""The notification log's listener; of 4.0.1 it is in no public repository."""
+INSIDE = {"3.1.3": ("org.apache.hive.hcatalog:hive-hcatalog-server-extensions:3.1.3", "org.apache.hive:hive-exec:3.1.3")}
+"""Further jars of a release, without those that they depend on: the notification log's listener, which is in no public repository for
+4.0.1, and Hive's engine, without which no full ACID table can be made."""
 
 
 def metastore_server(release: str = "4.0.1") -> tuple[Path, str]:
@@ -156,11 +157,11 @@ def metastore_server(release: str = "4.0.1") -> tuple[Path, str]:
         home = folder / f"apache-hive-metastore-{release}-bin"
         if not (home / "lib").exists():
             _maven("unpack", f"org.apache.hive:{name}:{release}:tar.gz:bin", folder)
-            if LISTENER.endswith(release):
-                _maven("copy", LISTENER, home / "lib")
+            for artifact in INSIDE.get(release, ()):
+                _maven("copy", artifact, home / "lib")
         return home, f"{home}/lib/*:{folder}/jars/*"
 
 
 def _maven(goal: str, artifact: str, folder: Path) -> None:
     goal = f"org.apache.maven.plugins:maven-dependency-plugin:3.6.1:{goal}"
-    subprocess.run(["mvn", "-q", "-B", goal, f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"], check=True)
+    subprocess.run(["mvn", "-q", "-B", goal, f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"], cwd=folder, check=True)
