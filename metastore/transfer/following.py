@@ -1,12 +1,12 @@
 """Bring a database of this server up to date with a source that is still in use, until the switch: changed objects are rewritten.
 
 The source's notification log names the tables that were changed; where there is none, or it begins too late, both sides are compared. A
-table that was changed is removed and written again as a whole; objects outside of tables are written again each time.
+table that was changed is removed and written again as a whole; objects outside of tables are written again each time, and those that are
+gone are removed.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 from metastore.errors import InvalidOperation
@@ -14,8 +14,9 @@ from metastore.transfer.comparing import differing_keys
 from metastore.transfer.contract import Reader
 from metastore.transfer.moving import Moved, move
 from metastore.transfer.own.reader import OwnReader
+from metastore.transfer.own.stored import BY_KIND
 from metastore.transfer.own.writer import OwnWriter
-from metastore.transfer.records import OF_TABLES, Record
+from metastore.transfer.records import OF_TABLES, Key, Record
 from metastore.transfer.selection import Selection
 
 
@@ -43,12 +44,27 @@ def follow(source: Reader, database: OwnWriter, selection: Selection, *, by_comp
         changed = {table for table in changes.tables if selection.wants_table(*table)}
     gone = {names for names in present if selection.wants_table(*names)} - source.tables(selection)
     database.remove(gone.union(changed).intersection(present))
-    until = None if changes is None else partial(_until, changes.last)
-    moved = move(source, database, selection, resume=True, adjust=until)
+    note = _Noted(None if changes is None else changes.last)
+    moved = move(source, database, selection, resume=True, adjust=note)
+    database.remove_others(source.kinds, note.seen, selection)
     written = moved.counts.get("table", 0)
     return Round(len(changed), written, len(gone), None if changes is None else changes.last - after, moved)
 
 
-def _until(last: int, record: Record) -> Record:
-    """Let the position of the log be at the last event that was looked at: later ones are for the next round."""
-    return record._replace(body={"last": last}) if record.key == ("notification",) and record.kind == "position" else record
+class _Noted:
+    """Sees the records of a round on their way."""
+
+    def __init__(self, last: int | None) -> None:
+        self._last = last
+        self.seen: dict[str, set[Key]] = {}
+        """The kinds of the records, with the keys of those that are kept where they are in use."""
+
+    def __call__(self, record: Record) -> Record:
+        """Let the position of the log be at the last event that was looked at: later ones are for the next round."""
+        keys = self.seen.setdefault(record.kind, set())
+        stored = BY_KIND.get(record.kind)
+        if stored is not None and stored.is_kept:
+            keys.add(record.key)
+        if self._last is not None and (record.kind, record.key) == ("position", ("notification",)):
+            return record._replace(body={"last": self._last})
+        return record

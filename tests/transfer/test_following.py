@@ -60,7 +60,7 @@ def same(going: Going) -> list[str]:
 
 
 def change(going: Going) -> None:
-    """Add, change, rename and drop tables, partitions, databases and grants."""
+    """Add, change, rename and drop tables, partitions, catalogs, databases, functions, roles and grants."""
     client, filler = going.client, going.filler
     root = f"{filler.root}/sales"
     filler.table("sales", "new", storage(f"{root}/new", ("id", "int")), columns(("ds", "string")))
@@ -75,6 +75,11 @@ def change(going: Going) -> None:
     client.create_database(idl.Database(name="later", locationUri=f"{filler.root}/later"))
     client.create_role(idl.Role("fresh", 0, "admin"))
     client.grant_role("fresh", "bob", 1, "admin", 1, False)
+    client.drop_function("sales", "f")  # the last one
+    client.drop_role("lead")
+    client.drop_database("empty", True, False)
+    client.drop_database("@lake#deep", True, False)
+    client.drop_catalog(idl.DropCatalogRequest("lake"))
 
 
 def test_a_round_brings_all_that_was_changed(going: Going) -> None:

@@ -7,7 +7,7 @@ changes nothing. No server may run on the database meanwhile.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
@@ -19,6 +19,9 @@ import sqlalchemy as sa
 from metastore.errors import InvalidOperation
 from metastore.idl import HiveObjectType
 from metastore.places import indexed
+from metastore.store.accounts import roles
+from metastore.store.catalog import catalogs
+from metastore.store.catalog import databases as database_rows
 from metastore.store.catalog.tables import tables as table_rows
 from metastore.store.core import authorization_changes, counters, leases, migrate
 from metastore.store.core.database import Database, Session
@@ -29,9 +32,10 @@ from metastore.store.schema.model import compactions, databases, partitions, tab
 from metastore.store.schema.registry import registry_columns, registry_schemas
 from metastore.store.transactions.transactions import COMPONENTS, HISTORY, OPEN, WRITE_IDS
 from metastore.transfer.own.reader import COUNTERS
-from metastore.transfer.own.stored import BY_KIND, Stored
+from metastore.transfer.own.stored import BY_KIND, STORED, Stored
 from metastore.transfer.own.table_writer import KEYS, TableWriter, set_sequence
 from metastore.transfer.records import OF_TABLES, Key, Record, key_text
+from metastore.transfer.selection import Selection
 
 BATCH = 5000
 HAS_TABLES = sa.select(tables.c.id).limit(1)
@@ -122,6 +126,35 @@ class OwnWriter:
         if number is not None:
             session.execute(DELETE_INDEXES, key=number)
             table_rows.delete(session, number, partitioned=True)
+
+    def remove_others(self, kinds: Collection[str], seen: Mapping[str, Collection[Key]], selection: Selection) -> None:
+        """Remove the objects outside of tables that a source does not have any more, after its others were written.
+
+        `kinds` are those of which it has all, `seen` the keys that it has of catalogs, databases and roles, and the other kinds of which it
+        has any.
+        """
+        self.database.write(partial(self._remove_others, kinds=kinds, seen=seen, selection=selection))
+        self._forget()
+
+    def _remove_others(self, session: Session, kinds: Collection[str], seen: Mapping[str, Collection[Key]], selection: Selection) -> None:
+        for stored in reversed(STORED):
+            if stored.kind not in kinds or not selection.wants(stored.kind):
+                continue
+            if stored.is_kept:
+                for key, delete in self._kept_rows(session, stored.kind):
+                    if key not in seen.get(stored.kind, ()) and selection.wants_key(stored.kind, key):
+                        delete()
+            elif stored.kind not in seen:
+                for table in (*_EMPTIED.get(stored.kind, ()), stored.table):
+                    session.execute(sa.delete(table))
+
+    @staticmethod
+    def _kept_rows(session: Session, kind: str) -> list[tuple[Key, Callable[[], None]]]:
+        """Return the keys of all catalogs, databases or roles, each with the function that removes it."""
+        if kind == "database":
+            return [((catalog, name), partial(database_rows.delete, session, number)) for catalog, name, number in session.rows(KEYS)]
+        delete = catalogs.delete if kind == "catalog" else roles.delete
+        return [((name,), partial(delete, session, name)) for (name,) in session.rows(sa.select(BY_KIND[kind].table.c.name))]
 
     def write(self, records: Iterable[Record]) -> None:
         """Write records that come in the order of their kinds."""
