@@ -18,14 +18,14 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 import pytest
 from trino import dbapi
 from trino.exceptions import TrinoQueryError
 
-from tests.support.servers import Server, free_port
+from tests.support.servers import free_port
 
 RELEASE = "476"
 NEEDS = 24
@@ -105,6 +105,14 @@ def _has_started(port: int) -> bool:
 _SECONDS_FOR_NODES = 60
 
 
+class Served(Protocol):
+    """A metastore, or a program before one."""
+
+    @property
+    def uri(self) -> str:
+        """Return its address."""
+
+
 class Trino:
     """Trino, and where the metastore's warehouse is."""
 
@@ -134,7 +142,7 @@ class Trino:
 
 
 @contextmanager
-def trino_on(server: Server, warehouse: Path, folder: Path, *properties: str, jvm: Sequence[str] = ()) -> Iterator[Trino]:
+def trino_on(server: Served, warehouse: Path, folder: Path, *properties: str, jvm: Sequence[str] = ()) -> Iterator[Trino]:
     """Start Trino, yield it when it answers, and end it. `properties` are further ones of each catalog, `jvm` options of Java."""
     home, where, port = java_home(), release(), free_port()
     _configure(folder, port, server.uri, properties, jvm)

@@ -25,6 +25,7 @@ from tests.support.ingest import ingest
 from tests.support.java_metastore import LISTENER, java_metastore
 from tests.support.servers import ROOT, serving
 from tests.support.shadow import Shadow, shadowing
+from tests.support.trino_server import trino_on
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 EXPLAINED = (
@@ -169,6 +170,47 @@ def test_spark(sides: Sides, shadow: Shadow, tmp_path: Path) -> None:
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(line, answer) for line, answer in zip(statements, answers, strict=True) if isinstance(answer, str)] == []
     check(shadow, "create_table_with_environment_context", "rename_partition", "get_partitions_by_filter", "lock", "unlock")
+
+
+TRINO = (
+    "CREATE SCHEMA fast",
+    "CREATE TABLE fast.t (id bigint, v varchar, ds varchar) WITH (partitioned_by = ARRAY['ds'], format = 'ORC')",
+    "INSERT INTO fast.t VALUES (1, 'a', 'x'), (2, 'b', 'y')",
+    "ANALYZE fast.t",
+    "SHOW STATS FOR fast.t",
+    "SELECT v FROM fast.t WHERE ds = 'x'",
+    "ALTER TABLE fast.t ADD COLUMN w integer",
+    "DELETE FROM fast.t WHERE ds = 'y'",
+    "CALL system.sync_partition_metadata('fast', 't', 'FULL')",
+    "COMMENT ON TABLE fast.t IS 'rows'",
+    "CREATE VIEW fast.seen AS SELECT id FROM fast.t",
+    "SELECT * FROM fast.seen",
+    "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'fast'",
+    "DROP VIEW fast.seen",
+    "ALTER TABLE fast.t RENAME TO fast.u",
+    "DROP TABLE fast.u",
+    "DROP SCHEMA fast",
+)
+
+
+ICEBERG_OF_TRINO = (
+    "CREATE SCHEMA ice",
+    "CREATE TABLE ice.t (id bigint, ds date) WITH (partitioning = ARRAY['month(ds)'])",
+    "INSERT INTO ice.t VALUES (1, DATE '2024-01-05')",
+    "ALTER TABLE ice.t RENAME COLUMN id TO number",
+    "SELECT * FROM ice.t",
+    "DROP TABLE ice.t",
+    "DROP SCHEMA ice",
+)
+
+
+def test_trino(sides: Sides, shadow: Shadow, tmp_path: Path) -> None:
+    with trino_on(shadow, sides.warehouse, tmp_path / "trino") as trino:
+        for statement in TRINO:
+            trino.run(statement)
+        for statement in ICEBERG_OF_TRINO:
+            trino.run(statement, catalog="iceberg")
+    check(shadow, "add_partitions", "update_partition_column_statistics", "lock", "unlock")
 
 
 def test_streaming_ingest(sides: Sides, shadow: Shadow, tmp_path: Path) -> None:
