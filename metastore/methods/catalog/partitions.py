@@ -41,6 +41,7 @@ from metastore.service.catalog.partitions.expressions import (
     get_partitions_by_expression,
 )
 from metastore.service.catalog.partitions.partition_queries import PartitionQuery
+from metastore.service.catalog.privilege_sets import Grantee
 from metastore.service.catalog.statistics import statistics_validity
 from metastore.service.catalog.tables import tables
 
@@ -132,9 +133,9 @@ def _get_partitions_by_filter_req(call: Call, args: Any) -> list[Partition] | Lo
     return made_of(found, lambda page: project(page, request))
 
 
-def _user_with_groups(user: str | None, groups: list[str] | None) -> partitions.Grantee | None:
+def _user_with_groups(user: str | None, groups: list[str] | None) -> Grantee | None:
     """Return for whom a listing by leading values shows privileges: Hive asks for both."""
-    return None if user is None or groups is None else partitions.Grantee(user, groups)
+    return None if user is None or groups is None else Grantee(user, groups)
 
 
 def _get_partitions_ps_with_auth_req(call: Call, args: Any) -> GetPartitionsPsWithAuthResponse | LongList:
@@ -182,7 +183,7 @@ def _get_partition(call: Call, args: Any) -> Partition:
 
 
 def _first(
-    call: Call, name: TableName, query: PartitionQuery, limit: int | None, principal: partitions.Grantee | None = None,
+    call: Call, name: TableName, query: PartitionQuery, limit: int | None, principal: Grantee | None = None,
     *, form: partitions.Form = partitions.TUPLES,
 ) -> list[Partition] | LongList:  # fmt: skip
     """Return the first partitions that a query selects; pages of them if they are many."""
@@ -203,7 +204,7 @@ def _leading(values: list[str] | None) -> list[str]:
 
 
 def _with_values(
-    call: Call, name: TableName, values: list[str] | None, limit: int | None, principal: partitions.Grantee | None = None,
+    call: Call, name: TableName, values: list[str] | None, limit: int | None, principal: Grantee | None = None,
     *, form: partitions.Form = partitions.TUPLES,
 ) -> list[Partition] | LongList:  # fmt: skip
     """Return the first partitions whose leading values agree, of all without values. MetaError without, where not all may be asked for."""
@@ -235,8 +236,8 @@ def _get_partition_names_ps(call: Call, args: Any) -> list[str]:
     return partitions.get_partition_names_by_values(call, table_of(call, args), _leading(args.part_vals), unpack.limit(args.max_parts))
 
 
-def _principal(args: Any) -> partitions.Grantee:
-    return partitions.Grantee(args.user_name, args.group_names or [])
+def _principal(args: Any) -> Grantee:
+    return Grantee(args.user_name, args.group_names or [])
 
 
 def _get_partition_with_auth(call: Call, args: Any) -> Partition:

@@ -26,6 +26,7 @@ from metastore.service.accounts.roles import PUBLIC, held_in_hierarchy
 from metastore.service.call.context import Call
 from metastore.service.call.names import database_name, table_name
 from metastore.service.catalog.partitions.partitions import partition_name
+from metastore.service.catalog.privilege_sets import Grantee, privilege_set
 from metastore.store.accounts import roles
 from metastore.store.authorization import privileges
 from metastore.store.authorization.privileges import GLOBAL, PrivilegeObject, StoredPrivilege
@@ -253,15 +254,7 @@ def get_privilege_set(call: Call, ref: HiveObjectRef | None, user: str | None, g
             if ref is not None and ref.partValues:
                 raise
             found = []
-        held = held_in_hierarchy(session, user, list(groups or ()))
-        return PrincipalPrivilegeSet(
-            userPrivileges=_by_name(found, PrincipalType.USER, [user] if user else []),
-            groupPrivileges=_by_name(found, PrincipalType.GROUP, groups or ()),
-            rolePrivileges=_by_name(found, PrincipalType.ROLE, held),
-        )
+        grantee = Grantee(user, list(groups or ()))
+        return privilege_set(found, grantee, held_in_hierarchy(session, user, list(grantee.groups)))
 
     return call.database.read(work)
-
-
-def _by_name(found: Sequence[HiveObjectPrivilege], kind: int, names: Sequence[str]) -> dict[str, list[PrivilegeGrantInfo]]:
-    return {name: [each.grantInfo for each in found if (each.principalType, each.principalName) == (kind, name)] for name in names}

@@ -7,7 +7,18 @@ import pytest
 
 from metastore.binary import each_to_bytes
 from metastore.errors import InvalidObject, MetaError, NoSuchObject, RequestTooLarge
-from metastore.idl import FieldSchema, Partition, PartitionValuesRequest, PrincipalPrivilegeSet
+from metastore.idl import (
+    FieldSchema,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    Partition,
+    PartitionValuesRequest,
+    PrincipalPrivilegeSet,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+)
 from metastore.methods import METHODS
 from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
@@ -21,6 +32,8 @@ from metastore.service.catalog.partitions.expressions import (
     get_partition_names_by_expression,
     get_partitions_by_expression,
 )
+from metastore.service.catalog.privilege_sets import Grantee
+from metastore.service.catalog.privileges import grant
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
 from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
@@ -92,7 +105,7 @@ def test_tuples_stand_for_the_structs_of_a_listing(call: Call) -> None:
     elsewhere[1].sd.cols = [FieldSchema("other", "int", None)]
     elsewhere[0].values, elsewhere[1].values = ["2024-01-09", "1"], ["2024-01-09", "2"]
     add(call, name, elsewhere)
-    reader = partitions.Grantee("alice", [])
+    reader = Grantee("alice", [])
     for listed in (
         lambda form: partitions.get_partitions(call, name, form=form),
         lambda form: partitions.get_partitions(call, name, partitions.EVERY.first(2), reader, form=form),
@@ -111,12 +124,26 @@ def test_a_principal_is_shown_its_privileges_in_a_listing(call: Call) -> None:
     table = tables.get_table(call, name)
     table.parameters["PARTITION_LEVEL_PRIVILEGE"] = "true"
     alter_table(call, name, table)
-    for found in partitions.get_partitions(
-        call, name, partitions.EVERY.first(2), partitions.Grantee("alice", ["staff"]), form=partitions.TUPLES
-    ):
+    for found in partitions.get_partitions(call, name, partitions.EVERY.first(2), Grantee("alice", ["staff"]), form=partitions.TUPLES):
         assert found.privileges == PrincipalPrivilegeSet({"alice": []}, {"staff": []}, {"public": []})
-    for found in partitions.get_partitions(call, name, partitions.EVERY.first(2), partitions.Grantee(None, [])):
+    for found in partitions.get_partitions(call, name, partitions.EVERY.first(2), Grantee(None, [])):
         assert found.privileges == PrincipalPrivilegeSet({}, {}, {})
+    first = partitions.get_partitions(call, name)[0]
+    where = HiveObjectRef(HiveObjectType.PARTITION, name.database, name.table, first.values)
+    given = {
+        kind: PrivilegeGrantInfo("SELECT", 7, "ann", PrincipalType.USER, kind == PrincipalType.USER)
+        for kind in (PrincipalType.USER, PrincipalType.GROUP, PrincipalType.ROLE)
+    }
+    principals = zip(("alice", "staff", "public"), given.items(), strict=True)
+    grant(call, PrivilegeBag([HiveObjectPrivilege(where, who, kind, info, "SQL") for who, (kind, info) in principals]))
+    alice = Grantee("alice", ["staff"])
+    granted = PrincipalPrivilegeSet(*({who: [info]} for who, info in zip(("alice", "staff", "public"), given.values(), strict=True)))
+    for found in (
+        partitions.get_partitions(call, name, partitions.EVERY.first(1), alice)[0],
+        partitions.get_partition(call, name, first.values, alice),
+    ):
+        assert found.privileges == granted
+    assert partitions.get_partitions(call, name, partitions.EVERY.first(2), alice)[1].privileges.userPrivileges == {"alice": []}
 
 
 def test_a_missing_partition_or_table_is_told(call: Call) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import orjson
 
 from metastore.errors import InvalidObject, MetaError, MissingArgument, NoSuchObject
-from metastore.idl import FieldSchema, Partition, PrincipalPrivilegeSet, Table
+from metastore.idl import FieldSchema, Partition, Table
 from metastore.rules.catalog.table_kinds import is_true
 from metastore.rules.filters import Selection, leading_prefixes, parse, select_partitions
 from metastore.rules.names import normalize
@@ -34,6 +34,7 @@ from metastore.service.catalog.partitions.partition_queries import (
     find_in_pages,
     with_table,
 )
+from metastore.service.catalog.privilege_sets import Grantee, show_to
 from metastore.store.catalog.partitions import partition_structs, partitions
 from metastore.store.catalog.tables import tables as table_rows
 from metastore.store.core.database import Session
@@ -82,13 +83,6 @@ def names_as_stored(call: Call, table: Table, names: Iterable[str]) -> list[str]
     return list(dict.fromkeys(name if is_plain(name) else stored(name) for name in names))
 
 
-class Grantee(NamedTuple):
-    """The user for whom a listing shows privileges."""
-
-    user: str | None
-    groups: Sequence[str]
-
-
 EVERY = PartitionQuery(lambda _, __: QueryPlan())
 """Asks for all partitions."""
 MISSING_IN_FILTER = "Specified catalog.database.table does not exist : {name}"
@@ -98,20 +92,9 @@ STRUCTS, TUPLES = partition_structs.PartitionStructs.structs, partition_structs.
 """Forms of found partitions: structs, or tuples in their place in a reply without changes."""
 
 
-def _shows_privileges(principal: Grantee | None, table: Table) -> bool:
-    return principal is not None and is_true((table.parameters or {}).get("PARTITION_LEVEL_PRIVILEGE"))
-
-
-def _shown_to(principal: Grantee | None, table: Table, found: list[Partition]) -> list[Partition]:
-    """Add a principal's privileges to partitions of a table with partition privileges; so far nothing is granted on partitions."""
-    if principal is not None and _shows_privileges(principal, table):
-        for partition in found:
-            partition.privileges = PrincipalPrivilegeSet(
-                userPrivileges={principal.user: []} if principal.user is not None else {},
-                groupPrivileges={group: [] for group in principal.groups},
-                rolePrivileges={"public": []} if principal.user is not None else {},
-            )
-    return found
+def _has_privileges(table: Table) -> bool:
+    """Return whether Hive grants privileges on the table's partitions one by one."""
+    return is_true((table.parameters or {}).get("PARTITION_LEVEL_PRIVILEGE"))
 
 
 def _made(call: Call, form: Form, principal: Grantee | None = None) -> Make[Partition]:
@@ -119,7 +102,11 @@ def _made(call: Call, form: Form, principal: Grantee | None = None) -> Make[Part
 
     def make(session: Session, table: Table, rows: Sequence[Row]) -> list[Partition]:
         made = partition_structs.PartitionStructs(session, table)
-        return _shown_to(principal, table, made.structs(rows)) if _shows_privileges(principal, table) else form(made, rows)
+        if principal is None or not _has_privileges(table):
+            return form(made, rows)
+        found = made.structs(rows)
+        show_to(session, principal, table, found)
+        return found
 
     return make
 
@@ -131,7 +118,9 @@ def get_partition(call: Call, name: TableName, values: Sequence[str] | None, pri
         found = partitions.find(session, table, partition_name(call, table, values))
         if found is None:
             raise NoSuchObject(f"partition values=[{', '.join(values or [])}]")
-        return _shown_to(principal, table, [found])[0]
+        if principal is not None and _has_privileges(table):
+            show_to(session, principal, table, [found])
+        return found
 
     return with_table(call, name, work)
 
