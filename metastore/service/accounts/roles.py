@@ -122,7 +122,7 @@ def held_in_hierarchy(session: Session, user: str | None, groups: list[str]) -> 
     if groups:
         direct |= {grant.roleName for grant in roles.held_by(session, groups, PrincipalType.GROUP)}
     between = roles.between_roles(session)
-    found = {PUBLIC} if user else set()
+    found = set() if user is None else {PUBLIC}
     for role in direct:
         found |= _above(between, role)
     return sorted(found)

@@ -284,7 +284,7 @@ def _may_grant(snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
 def _read(session: Session, who: Who) -> Rights:
     """Return the current privileges of a user."""
     groups = list(who.groups)
-    held = held_in_hierarchy(session, who.user, groups)
+    held = held_in_hierarchy(session, who.user or None, groups)
     principals = [
         (PrincipalType.USER, [who.user] if who.user else []), (PrincipalType.GROUP, groups), (PrincipalType.ROLE, held)
     ]  # fmt: skip

@@ -22,7 +22,7 @@ class Grantee(NamedTuple):
 def privilege_set(found: Sequence[HiveObjectPrivilege], grantee: Grantee, roles: Sequence[str]) -> PrincipalPrivilegeSet:
     """Return the grants to a user, its groups and the roles that they hold, out of all on an object."""
     return PrincipalPrivilegeSet(
-        userPrivileges=_by_name(found, PrincipalType.USER, [grantee.user] if grantee.user else []),
+        userPrivileges=_by_name(found, PrincipalType.USER, [] if grantee.user is None else [grantee.user]),
         groupPrivileges=_by_name(found, PrincipalType.GROUP, grantee.groups),
         rolePrivileges=_by_name(found, PrincipalType.ROLE, roles),
     )

@@ -128,6 +128,8 @@ def test_a_principal_is_shown_its_privileges_in_a_listing(call: Call) -> None:
         assert found.privileges == PrincipalPrivilegeSet({"alice": []}, {"staff": []}, {"public": []})
     for found in partitions.get_partitions(call, name, partitions.EVERY.first(2), Grantee(None, [])):
         assert found.privileges == PrincipalPrivilegeSet({}, {}, {})
+    for found in partitions.get_partitions(call, name, partitions.EVERY.first(2), Grantee("", [""])):
+        assert found.privileges == PrincipalPrivilegeSet({"": []}, {"": []}, {"public": []})
     first = partitions.get_partitions(call, name)[0]
     where = HiveObjectRef(HiveObjectType.PARTITION, name.database, name.table, first.values)
     given = {
