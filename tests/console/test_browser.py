@@ -81,12 +81,13 @@ def test_a_table_leads_to_who_blocks_it_by_the_drawing(watched: Watched) -> None
     assert watched.complaints == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_on_any_page(browser: Any, console: Console, scheme: str) -> None:
+@pytest.mark.parametrize(("scheme", "one_in"), [("light", 1), ("dark", 5), pytest.param("dark", 1, marks=pytest.mark.slow)])
+def test_axe_finds_nothing_serious_on_any_page(browser: Any, console: Console, scheme: str, one_in: int) -> None:
+    """The pages have their colors in common, so that some stand for all of the second scheme in the quick tests."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python").Axe()
     watched = Watched(browser, console.url, color_scheme=scheme, bypass_csp=True)  # axe is a script that the policy forbids
     found = {}
-    for path in [*WORDS, "/actions/abort-transaction?id=1", "/transactions/99"]:
+    for path in [*WORDS, "/actions/abort-transaction?id=1", "/transactions/99"][::one_in]:
         watched.page.goto(f"/ui{path}")
         violations = axe.run(watched.page).response["violations"]
         bad = [(each["id"], each["nodes"][0]["html"][:200]) for each in violations if each["impact"] in {"serious", "critical", "moderate"}]
