@@ -23,7 +23,7 @@ from metastore.cli.server import slow
 from metastore.cli.server.top import Calls, read_sample, view
 from metastore.client import connect
 from tests.support.certificates import Authority
-from tests.support.servers import COMMAND, ROOT, environment, serving
+from tests.support.servers import COMMAND, ROOT, run_command, serving
 
 
 def run(*arguments: str, **variables: str) -> Result:
@@ -116,9 +116,7 @@ def test_who_may_not_look_is_told(tmp_path: Path) -> None:
     with serving("--workers", "1", *options, "--set", "admin_users=ann", home=tmp_path) as server:
         keys = {}
         for user in ("ann", "bob"):
-            added = subprocess.run(
-                [*COMMAND, "users", "add", user, "--key"], env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=True
-            )
+            added = run_command("users", "add", user, "--key", home=tmp_path)
             keys[user] = added.stdout.strip().split()[-1]
         asking = ("slow", "--uri", server.uri, "--tls-ca", str(tmp_path / "authority.pem"), "--json")
         assert "asks for a login" in run(*asking).output

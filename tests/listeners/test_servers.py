@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from metastore import idl
 from metastore.client import connect
 from metastore.idl import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from tests.listeners.hooks import SEEN
-from tests.support.servers import COMMAND, ROOT, environment, serving
+from tests.support.servers import ROOT, run_command, serving
 from tests.support.waiting import until
 
 HOOKS = "tests.listeners.hooks"
@@ -130,10 +129,7 @@ def test_errors_after_the_fact_are_logged_and_fail_no_call(tmp_path: Path) -> No
     ("pre_event_listeners=org.example.Listener", "does not name a class of Python's: write package.module:Class"),
 ])  # fmt: skip
 def test_a_listener_that_does_not_fit_stops_the_start(tmp_path: Path, setting: str, said: str) -> None:
-    ended = subprocess.run(
-        [*COMMAND, "serve", "--port", "0", "--workers", "1", "--set", setting],
-        env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+    ended = run_command("serve", "--port", "0", "--workers", "1", "--set", setting, home=tmp_path)
     assert ended.returncode == 1
     assert said in " ".join(ended.stderr.replace("\\n", " ").split())
 

@@ -23,7 +23,7 @@ from metastore.client import connect
 from metastore.methods.interface.signatures import signature
 from metastore.wire.messages.protocol import Dialect, write_message
 from tests.support.collector import Spans, attributes, collecting
-from tests.support.servers import COMMAND, ROOT, Server, environment, free_port, serving
+from tests.support.servers import ROOT, Server, free_port, run_command, serving
 
 STORAGE = idl.StorageDescriptor(cols=[idl.FieldSchema("a", "int", "")], serdeInfo=idl.SerDeInfo(parameters={}), parameters={})
 SERVER, CLIENT, ERROR = 2, 3, 2
@@ -150,10 +150,7 @@ def test_a_collector_that_is_not_there_fails_no_call(tmp_path: Path) -> None:
 
 
 def test_an_endpoint_that_is_no_url_is_refused(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*COMMAND, "serve", "--port", "0", "--set", "traces_endpoint=collector:4318"],
-        env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_command("serve", "--port", "0", "--set", "traces_endpoint=collector:4318", home=tmp_path)
     assert done.returncode == 1
     assert "traces_endpoint collector:4318 is not a URL" in done.stderr
 

@@ -14,7 +14,7 @@ from metastore.errors import InvalidInput
 from metastore.transfer.dumps import DumpReader, DumpWriter
 from metastore.transfer.records import Record
 from metastore.transfer.selection import EVERYTHING
-from tests.support.servers import COMMAND, environment
+from tests.support.servers import run_command
 
 ROLES = [Record("role", (f"r{number}",), {"create_time": number, "owner_name": None}) for number in range(3000)]
 
@@ -117,7 +117,7 @@ def test_a_file_is_not_written_over_and_not_left_half(tmp_path: Path) -> None:
 
 
 def run(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], env=environment(home), capture_output=True, text=True, check=False)
+    return run_command(*arguments, home=home)
 
 
 def test_the_commands(dumped: DumpReader, filled: str, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from metastore.client import connect
 from tests.support import databases
 from tests.support.full_catalog import Filler
 from tests.support.java_metastore import java_metastore
-from tests.support.servers import COMMAND, ROOT, environment, serving
+from tests.support.servers import ROOT, run_command, serving
 
 PAGE = (ROOT / "docs" / "migration.md").read_text()
 SECTIONS = {
@@ -58,9 +58,7 @@ def runner(home: Path, texts: dict[str, str]) -> Callable[[str, str], subprocess
         for old, by in texts.items():
             line = line.replace(old, by)
         SECTIONS[section].remove(lines[0])
-        return subprocess.run(
-            [*COMMAND, *shlex.split(line)[1:]], capture_output=True, text=True, check=False, env=environment(home), cwd=home
-        )
+        return run_command(*shlex.split(line)[1:], home=home, cwd=home)
 
     return run
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import os
 import socket
-import subprocess
 import sys
 import threading
 from collections import Counter
@@ -27,7 +26,7 @@ from metastore.wire.auth.negotiation import BAD, COMPLETE, OK, START, login_mess
 from metastore.wire.auth.passwords import Check, Passwords, PasswordStore
 from metastore.wire.auth.sasl import ClientRefused, TooManyTries
 from metastore.wire.sockets.addresses import site_of
-from tests.support.servers import COMMAND, Server, environment, serving
+from tests.support.servers import Server, run_command, serving
 from tests.support.waiting import until
 from tests.wire.auth.speaking import Speaker, logged_in, post, request
 
@@ -215,10 +214,9 @@ def test_a_failure_behind_the_gate_gives_the_turn_back() -> None:
             checked.check("ann", "x", SITE)
 
 
-def add(home: Path, *arguments: str, text: str | None = None) -> str:
-    done = subprocess.run(
-        [*COMMAND, "users", "add", *arguments], input=text, capture_output=True, text=True, check=True, env=environment(home), timeout=60
-    )
+def add(home: Path, *arguments: str, text: str = "") -> str:
+    done = run_command("users", "add", *arguments, home=home, text=text)
+    assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import ssl
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from metastore.wire.auth.negotiation import BAD, COMPLETE
 from metastore.wire.messages.protocol import Unreadable
 from tests.support.certificates import Authority
 from tests.support.issuer import AUDIENCE, Issuer
-from tests.support.servers import COMMAND, Server, environment, serving
+from tests.support.servers import Server, run_command, serving
 from tests.wire.auth.speaking import Speaker, logged_in, post, request, value
 
 PASSWORD = "correct horse"
@@ -42,9 +41,7 @@ class Place:
     keys: dict[str, str]
 
     def user(self, *arguments: str, text: str = "") -> str:
-        done = subprocess.run(
-            [*COMMAND, "users", *arguments], input=text, capture_output=True, text=True, check=False, env=environment(self.home), timeout=60
-        )
+        done = run_command("users", *arguments, home=self.home, text=text)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
@@ -316,9 +313,7 @@ def test_certificates_are_read_again_when_they_change(tmp_path: Path) -> None:
     ],
 )
 def test_a_server_that_would_let_in_the_wrong_people_does_not_start(options: tuple[str, ...], told: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*COMMAND, "serve", "--port", "0", *options], capture_output=True, text=True, check=False, env=environment(tmp_path), timeout=60
-    )
+    done = run_command("serve", "--port", "0", *options, home=tmp_path)
     assert done.returncode in (1, 2)
     assert told in done.stderr
     assert "ready" not in done.stdout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import pytest
 from metastore.client import Client, connect
 from metastore.wire.messages.protocol import Unreadable
 from tests.support.certificates import Authority
-from tests.support.servers import COMMAND, Server, environment, serving
+from tests.support.servers import Server, run_command, serving
 from tests.support.waiting import until
 
 
@@ -117,14 +116,9 @@ def test_a_server_without_the_list_that_it_is_to_go_by_does_not_start(tmp_path: 
         file.write_bytes(authority.file.read_bytes() if content else b"")
     options = {"tls_certificate": authority.issue("server"), "tls_client_ca": authority.file, "tls_client_crl": file}
     arguments = [each for name, text in options.items() for each in ("--set", f"{name}={text}")]
-    done = subprocess.run(
-        [*COMMAND, "serve", "--port", "0", *arguments], capture_output=True, text=True, check=False, env=environment(tmp_path), timeout=60
-    )
+    done = run_command("serve", "--port", "0", *arguments, home=tmp_path)
     assert done.returncode == 1
     assert told in done.stderr
-    done = subprocess.run(
-        [*COMMAND, "serve", "--port", "0", *arguments[:2], *arguments[4:]],
-        capture_output=True, text=True, check=False, env=environment(tmp_path), timeout=60,
-    )  # fmt: skip
+    done = run_command("serve", "--port", "0", *arguments[:2], *arguments[4:], home=tmp_path)
     assert done.returncode in (1, 2)
     assert "tls_client_crl lists revoked certificates of the authorities in tls_client_ca; set that, too" in done.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import http.client
 import json
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,7 +23,7 @@ from metastore.service.call.identity import Login
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.sockets.settings import WireSettings
 from metastore.wire.sockets.transport import EndOfStream
-from tests.support.servers import COMMAND, Server, environment, serving
+from tests.support.servers import Server, run_command, serving
 from tests.support.stub_server import HANDLERS, Stub
 from tests.support.waiting import until
 from tests.wire.auth.speaking import Speaker, request
@@ -112,9 +111,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(home: Path, *arguments: str, text: str = "") -> str:
-    done = subprocess.run(
-        [*COMMAND, *arguments], input=text, capture_output=True, text=True, check=False, env=environment(home), timeout=60
-    )
+    done = run_command(*arguments, home=home, text=text)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -174,9 +171,7 @@ def test_tokens_are_listed_and_revoked_at_the_command_line(server: Server, home:
             connect(server.uri, login=Token(text), timeout=20).getStatus()
     with connect(server.uri, login=Token(kept), timeout=20) as dora:
         assert dora.get_all_databases() == ["default"]
-    done = subprocess.run(
-        [*COMMAND, "tokens", "revoke", "carl"], capture_output=True, text=True, check=False, env=environment(home), timeout=60
-    )
+    done = run_command("tokens", "revoke", "carl", home=home)
     assert done.returncode == 1
     assert "User carl has no delegation token" in done.stderr
 

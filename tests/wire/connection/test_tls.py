@@ -13,7 +13,7 @@ from metastore.config import ConfigError
 from metastore.wire.sockets.settings import WireSettings
 from metastore.wire.sockets.tls import certificates
 from tests.support.certificates import Authority
-from tests.support.servers import COMMAND, ROOT, environment, serving
+from tests.support.servers import run_command, serving
 
 
 @pytest.fixture
@@ -58,10 +58,7 @@ def test_a_file_that_does_not_fit_is_named_with_its_setting(
 
 
 def test_the_start_of_a_server_says_so(folder: Path) -> None:
-    ended = subprocess.run(
-        [*COMMAND, "serve", "--port", "0", "--set", f"tls_certificate={folder}/missing.pem"],
-        env=environment(folder / "home"), cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    ended = run_command("serve", "--port", "0", "--set", f"tls_certificate={folder}/missing.pem", home=folder / "home")
     assert ended.returncode == 1
     assert f"metastore: tls_certificate {folder}/missing.pem can not be used: No such file or directory" in ended.stderr
     assert "Traceback" not in ended.stderr
