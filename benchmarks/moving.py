@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Measure how long a restore and an import of very many partitions take, and how much memory.
 
-    python benchmarks/moving.py --to URL [--hive URL] [--tables 1000] [--partitions 1000]
+    python benchmarks/moving.py --to URL [--hive URL [--over-thrift]] [--tables 1000] [--partitions 1000]
 
 With --to alone it writes a dump and measures `metastore restore` of it into that empty database. With --hive it makes Hive's schema
-4.0.0 in that empty PostgreSQL database, fills it, and measures `metastore import` from there. Each partition has six parameters and
-statistics of two columns. Databases are not emptied. Linux only.
+4.0.0 in that empty PostgreSQL database, fills it, and measures `metastore import` from there, or from Java's server 4.0.1 on it. Each
+partition has six parameters and statistics of two columns. Databases are not emptied. Linux only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from metastore import binary, idl  # noqa: E402
 from metastore.transfer.dumps import DumpWriter  # noqa: E402
 from metastore.transfer.records import Record, content_hash  # noqa: E402
 from metastore.transfer.thrift import structs  # noqa: E402
-from tests.support.java_metastore import make_schema  # noqa: E402
+from tests.support.java_metastore import java_metastore, make_schema  # noqa: E402
 from tests.support.large_hive import CREATED, fill  # noqa: E402
 
 COLUMNS = [["id", "bigint", None], ["name", "string", None]]
@@ -44,9 +44,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--to", required=True, help="URL of an empty database of this project")
     parser.add_argument("--hive", help="URL of an empty PostgreSQL database for Hive's schema")
+    parser.add_argument("--over-thrift", action="store_true", help="import from Java's server on that database")
     parser.add_argument("--tables", type=int, default=1000)
     parser.add_argument("--partitions", type=int, default=1000, help="of each table")
     given = parser.parse_args()
+    if given.over_thrift:
+        with tempfile.TemporaryDirectory() as folder, java_metastore(given.hive, Path(folder, "java")) as uri:
+            fill(given.hive, given.tables, given.partitions, PARAMETERS)
+            measure("import", uri, "--db", given.to)
+        return
     if given.hive:
         began = time.monotonic()
         make_schema(make_url(given.hive), "4.0.0")
