@@ -13,7 +13,7 @@ from metastore.app import check, compactors, prepare, warnings
 from metastore.client import connect
 from metastore.config import Config, load
 from metastore.errors import MetaError
-from tests.support.servers import COMMAND, ROOT, environment, free_port, serving
+from tests.support.servers import COMMAND, ROOT, environment, free_port, run_command, serving
 
 
 def test_a_server_starts_on_an_empty_database_and_again_on_its_own(fresh_database_url: str, tmp_path: Path) -> None:
@@ -46,20 +46,14 @@ def test_servers_that_start_at_once_make_the_schema_once(fresh_database_url: str
 def test_a_taken_port_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        ended = subprocess.run(
-            [*COMMAND, "serve", "--port", str(port)],
-            env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        ended = run_command("serve", "--port", str(port), home=tmp_path)
     assert ended.returncode == 1
     assert f"127.0.0.1:{port}: Address already in use" in ended.stderr
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mysql"])
 def test_a_database_that_does_not_answer_is_named(kind: str, tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [*COMMAND, "serve", "--port", "0", "--db", f"{kind}://somebody@127.0.0.1:{free_port()}/metastore"],
-        env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    ended = run_command("serve", "--port", "0", "--db", f"{kind}://somebody@127.0.0.1:{free_port()}/metastore", home=tmp_path)
     assert ended.returncode == 1
     assert f"database {kind}" in ended.stderr
     assert "refused" in ended.stderr
@@ -68,10 +62,12 @@ def test_a_database_that_does_not_answer_is_named(kind: str, tmp_path: Path) -> 
 
 def start(tmp_path: Path, *options: str, path: Path = ROOT) -> str:
     """Start a server that must refuse to; return what it says. `path` comes first where Python looks for modules."""
-    variables = environment(tmp_path, {"PYTHONPATH": f"{path}:{ROOT}"})
-    ended = subprocess.run(
-        [*COMMAND, "serve", "--port", "0", *options], env=variables, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
+    arguments = ("serve", "--port", "0", *options)
+    if path is ROOT:
+        ended = run_command(*arguments, home=tmp_path)
+    else:
+        variables = environment(tmp_path, {"PYTHONPATH": f"{path}:{ROOT}"})
+        ended = subprocess.run([*COMMAND, *arguments], env=variables, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1, ended.stdout
     assert "Traceback" not in ended.stderr
     return " ".join(ended.stderr.split())
@@ -138,10 +134,7 @@ def test_a_hive_site_that_asks_for_more_safety_ends_the_start_before_anything_is
     items = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in properties.items())
     hive_site = tmp_path / "hive-site.xml"
     hive_site.write_text(f"<configuration>{items}</configuration>")
-    ended = subprocess.run(
-        [*COMMAND, "serve", "--port", "0", "--hive-site", str(hive_site)],
-        env=environment(tmp_path / "home"), cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    ended = run_command("serve", "--port", "0", "--hive-site", str(hive_site), home=tmp_path / "home")
     assert (ended.returncode, ended.stdout) == (1, "")
     for name in ("hive.metastore.sasl.enabled", "kerberos_principal", "hive.metastore.use.SSL", "tls_certificate"):
         assert name in ended.stderr

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.servers import COMMAND, READY, environment
+from tests.support.forking import Forked
+from tests.support.servers import READY, ROOT, environment
 
 
 class Shadow:
     """A running proxy; its counts come with its end."""
 
-    def __init__(self, process: subprocess.Popen[str], uri: str, log: Path) -> None:
+    def __init__(self, process: Forked, uri: str, log: Path) -> None:
         self.process, self.uri, self._log = process, uri, log
         self.counts: dict[str, dict[str, int]] = {}
 
     def end(self) -> dict[str, dict[str, int]]:
         self.process.send_signal(signal.SIGTERM)
-        out, _ = self.process.communicate(timeout=60)
-        self.counts = json.loads(out.splitlines()[-1])
+        self.process.wait(60)
+        self.counts = json.loads(self.process.stdout.read().splitlines()[-1])
         return self.counts
 
     def differences(self) -> list[dict[str, Any]]:
@@ -35,12 +36,11 @@ def shadowing(primary: str, secondary: str, home: Path, *options: str, variables
     home.mkdir(parents=True, exist_ok=True)
     log = home / "differences"
     command = [
-        *COMMAND, "shadow", "--primary", primary, "--secondary", secondary, "--port", "0", "--log", str(log), "--json", "--every", "0",
+        "shadow", "--primary", primary, "--secondary", secondary, "--port", "0", "--log", str(log), "--json", "--every", "0",
         *options,
     ]  # fmt: skip
-    with (home / "log").open("w") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment(home, variables))
-    assert process.stdout is not None
+    with (home / "log").open("w") as errors, open(os.devnull) as nothing:
+        process = Forked(command, environment(home, variables), ROOT, given=nothing, errors=errors)
     try:
         line = process.stdout.readline().strip()
         assert line.startswith(READY), f"{line!r}\n{(home / 'log').read_text()[-3000:]}"

@@ -20,9 +20,13 @@ QUICK = {
 }
 """To compile a query takes longer than to run it over the few rows of a test: a third of the tests' time. To note the place of each call in
 a program, and a long description of each plan for pages that are not there, takes a twentieth."""
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms900m -Xmn500m -XX:ReservedCodeCacheSize=128m -XX:-UsePerfData"
+JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms900m -Xmn500m -XX:ReservedCodeCacheSize=128m -XX:-UsePerfData "
+    "-Djdk.lang.Process.launchMechanism=VFORK"
+)
 """Options of a Java process that runs for seconds or minutes: its second compiler would never pay off. With room for new objects and for
-compiled code it collects and compiles a third as often, which is a tenth of its time."""
+compiled code it collects and compiles a third as often, which is a tenth of its time. Hadoop starts a `chmod` for each file and directory
+that is written, some 30 for each statement: without a helper between."""
 ARGUMENTS = (
     "--master", "local[1]", "--conf", f"spark.driver.extraJavaOptions={JAVA}", "--conf", "spark.ui.enabled=false",
     "--conf", "spark.ui.showConsoleProgress=false",
@@ -42,6 +46,7 @@ def session(warehouse: Path, settings: dict[str, str] | None = None) -> Iterator
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).with_name("spark_workers")))
+        .config("spark.python.daemon.module", "preloaded")
         .config("spark.sql.shuffle.partitions", "3")
         .config("spark.sql.session.timeZone", "America/New_York")
         .config("spark.sql.warehouse.dir", str(warehouse))

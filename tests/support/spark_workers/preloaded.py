@@ -1,0 +1,29 @@
+"""The process that Spark forks its Python workers from, with the modules in it that each worker would import for itself.
+
+Half a second of a core for each worker: Spark starts one for each task at a time, and one for each step of a data source's plan.
+"""
+
+import importlib
+from contextlib import suppress
+
+from pyspark import daemon
+
+IMPORTED = (
+    "pandas",
+    "pytest",
+    "pyarrow.orc",
+    "pyarrow.parquet",
+    "pyspark.sql.pandas.serializers",
+    "metastore.spark.data_source",
+    "metastore.spark.reading.reading",
+    "metastore.acid.orc.orc_files",
+    "metastore.acid.rewriting.parquet_files",
+    "tests.support.acid_tables",
+    "tests.support.servers",
+)
+
+if __name__ == "__main__":
+    for name in IMPORTED:
+        with suppress(ImportError):  # Spark 3.5 has no data sources in Python
+            importlib.import_module(name)
+    daemon.manager()
