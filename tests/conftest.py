@@ -66,12 +66,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Choose the processes of `-n auto`: one more than there are cores, since tests wait too.
+    """Choose the processes of `-n auto`: two more than there are cores, since tests wait too.
 
     None for what takes minutes, which has engines and races of its own.
     """
     takes_minutes = re.search(r"(?<!not )\bslow\b", config.option.markexpr)
-    return 0 if takes_minutes else min((os.cpu_count() or 1) + 1, MAX_PROCESSES)
+    return 0 if takes_minutes else min((os.cpu_count() or 1) + 2, MAX_PROCESSES)
 
 
 @pytest.fixture(scope="session", params=databases.KINDS)
