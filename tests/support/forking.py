@@ -34,7 +34,7 @@ IMPORTED = (
     "metastore.wire.connection.worker",
     "alembic.config",
     "alembic.command",
-    "pydantic.type_adapter",
+    "pydantic.type_adapter",  # with which typer reads arguments
 )
 """Modules that bring those which every server imports at its start, and no others."""
 PROGRAM = "from tests.support.forking import run, until_forked; until_forked({number}); run()"

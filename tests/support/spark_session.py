@@ -26,7 +26,7 @@ JAVA = (
 )
 """Options of a Java process that runs for seconds or minutes: its second compiler would never pay off. With room for new objects and for
 compiled code it collects and compiles a third as often, which is a tenth of its time. Hadoop starts a `chmod` for each file and directory
-that is written, some 30 for each statement: without a helper between."""
+that is written, ten thousand in a run of the tests: without a helper between."""
 ARGUMENTS = (
     "--master", "local[1]", "--conf", f"spark.driver.extraJavaOptions={JAVA}", "--conf", "spark.ui.enabled=false",
     "--conf", "spark.ui.showConsoleProgress=false",
