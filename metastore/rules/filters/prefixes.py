@@ -34,7 +34,7 @@ def leading_prefixes(node: Node | None, keys: Sequence[tuple[str, str]], default
     for name, hive_type in keys:
         if type_name(hive_type) not in {"string", "varchar"}:
             break
-        values = _possible(node, name.lower())
+        values = _possible(node, name.lower(), default_name)
         if values is None or len(rows) * len(values) > MAXIMUM_PREFIXES:
             break
         rows = [(*row, value) for row in rows for value in values]
@@ -63,24 +63,24 @@ def _apart(found: Iterable[str]) -> list[str]:
     return prefixes
 
 
-def _possible(node: Node, key: str) -> frozenset[str] | None:
-    """Return the values that `key` can have where `node` holds, None for any."""
+def _possible(node: Node, key: str, default_name: str) -> frozenset[str] | None:
+    """Return the values that `key` can have where `node` holds, None for any. An empty value is the default partition's, by its name."""
     if isinstance(node, And):
-        known = [values for child in node.children if (values := _possible(child, key)) is not None]
+        known = [values for child in node.children if (values := _possible(child, key, default_name)) is not None]
         return frozenset.intersection(*known) if known else None
     if isinstance(node, Or):
-        alternatives = [_possible(child, key) for child in node.children]
+        alternatives = [_possible(child, key, default_name) for child in node.children]
         if any(values is None for values in alternatives):
             return None
         return frozenset().union(*(values for values in alternatives if values is not None))
     if isinstance(node, Comparison) and node.operator == "=" and node.key.lower() == key:
-        return _texts((node.value,))
+        return _texts((node.value,), default_name)
     if isinstance(node, In) and not node.negated and node.key.lower() == key:
-        return _texts(node.values)
+        return _texts(node.values, default_name)
     return None
 
 
-def _texts(constants: tuple[Constant, ...]) -> frozenset[str] | None:
+def _texts(constants: tuple[Constant, ...], default_name: str) -> frozenset[str] | None:
     if not all(isinstance(constant, str | datetime.date) for constant in constants):
         return None
-    return frozenset(text_of(constant) for constant in constants)
+    return frozenset(text_of(constant) or default_name for constant in constants)

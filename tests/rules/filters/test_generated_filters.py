@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metastore.rules.filters import And, Between, Comparison, In, Node, Or, parse, select_partitions
@@ -71,6 +71,7 @@ nodes = st.recursive(
 
 
 @given(nodes, st.lists(st.tuples(texts, texts, st.sampled_from(["1", "2", "x"])), min_size=1, max_size=10))
+@example(And((Comparison("a", "=", ""), In("a", (DEFAULT_PARTITION, "x"), False))), [("", "x", "1")])
 def test_narrowing_never_loses_a_match(node: Node, partitions: list[tuple[str, str, str]]) -> None:
     columns = [("a", "string"), ("b", "varchar(30)"), ("c", "int")]
     narrowed = prefixes(node, columns)
