@@ -75,7 +75,7 @@ PARAMETERS = {
     "last_modified_time": "likewise",
     "numFilesErasureCoded": "written by Hive 3 and 4 alone",
     "DO_NOT_UPDATE_STATS": "kept by Hive 3, removed by Hive 4",
-    "bucketing_version": "added by Hive 3's server to what is made without it",
+    "bucketing_version": "added by Hive 3's server to objects made without it",
 }
 """Entries of `parameters` that are not compared, with the reason."""
 

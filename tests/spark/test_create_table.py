@@ -133,7 +133,7 @@ def test_a_table_of_rows_is_there_with_them_or_not_at_all(spark: SparkSession, c
     failing = spark.range(3).selectExpr("id", "raise_error('no') v")
     with pytest.raises(Exception, match="no"):
         AcidTable.createFrom(failing.selectExpr("id", "cast(v as string) v"), f"default.{name}_2")
-    with pytest.raises(WrongDefinition, match="cast what is null"):
+    with pytest.raises(WrongDefinition, match="cast the null"):
         AcidTable.createFrom(spark.sql("select 1 id, null n"), f"default.{name}_2")
     with pytest.raises(idl.AlreadyExistsException):
         AcidTable.createFrom(frame, f"default.{name}")

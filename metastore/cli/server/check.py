@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Name = Annotated[str | None, typer.Argument(metavar="[DATABASE[.TABLE]]", help="Nothing, a database or a table.")]
 
 
-HEADER = ("table", "partition", "file", "problem", "what to do")
+HEADER = ("table", "partition", "file", "problem", "remedy")
 
 
 def check(name: Name = None, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None, as_json: AsJson = False) -> None:

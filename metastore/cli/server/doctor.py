@@ -62,7 +62,7 @@ def doctor(
     if as_json:
         typer.echo(json.dumps([each._asdict() for each in found], indent=2, ensure_ascii=False))
     else:
-        print_table(("check", "", "what was found, and what to do"), found)
+        print_table(("check", "", "result and remedy"), found)
     raise typer.Exit(int(any(each.outcome == FAILED for each in found)))
 
 

@@ -160,7 +160,7 @@ def counts_rows(call: Call, args: Any) -> Iterator[Want]:
 
 def of_compactions(call: Call, args: Any) -> Iterator[Want]:
     for key, name in compacted(call, args.rqst.compactionIds or () if args.rqst is not None else ()):
-        yield Want((ALTER,), TABLE, *name, otherwise=CREATE, label=f"that of compaction {key}")
+        yield Want((ALTER,), TABLE, *name, otherwise=CREATE, label=f"the table of compaction {key}")
 
 
 def counts_events(call: Call, args: Any) -> Iterator[Want]:

@@ -263,10 +263,10 @@ def read_order(text: str | None) -> list[tuple[str, bool]]:
 
 
 WAITS = "waits until all see"
-"""How the reason begins for which an entry without a failure is not cleaned yet."""
+"""The beginning of the reason for which an entry without a failure is not cleaned yet."""
 
 
 def waits_for_compactors(transactions: Iterable[int], reader: int) -> str:
-    """Say that a compaction is cleaned after others of the same files, which a reader that is open does not see."""
+    """Return the reason of a compaction that is cleaned after others of the same files: an open reader does not see their results."""
     found = ", ".join(map(str, sorted(transactions)))
-    return f"{WAITS} what other compactions of the same files made in transactions {found}; transaction {reader} does not"
+    return f"{WAITS} the results of other compactions of the same files, in transactions {found}; transaction {reader} does not"

@@ -24,7 +24,7 @@ DEFAULT_DATABASE = "default"
 """The database that every catalog begins with."""
 AS_EXTERNAL = "create_table_as_external"
 """The property that Hive 4 sends with a new table where its setting `hive.create.as.external.legacy` is on."""
-AT_ROOT = "{what} can not be at {place}, the root of a file system: give a directory in it"
+AT_ROOT = "{subject} can not be at {place}, the root of a file system: give a directory in it"
 CAPABILITY_NAMES = {ClientCapability.TEST_CAPABILITY: "TEST_CAPABILITY", ClientCapability.INSERT_ONLY_TABLES: "INSERT_ONLY_TABLES"}
 
 
@@ -128,7 +128,7 @@ def on_alter(call: Call, database: Database, old: Table, new: Table) -> Table:
     """Return the altered table as it will be stored. MetaError when the rules refuse it, InvalidOperation for the root of a file system."""
     place = new.sd.location if new.sd is not None and new.tableType not in VIEWS else None
     if place and is_root(place) and not (old.sd is not None and old.sd.location and same_place(old.sd.location, place)):
-        raise InvalidOperation(AT_ROOT.format(what=table_label(new), place=place))
+        raise InvalidOperation(AT_ROOT.format(subject=table_label(new), place=place))
     if call.config.full_acid_check and call.client.release.is_2_3 and not is_transactional(old):
         capability_rules.check_made_by_spark(new)
     return table_types.translate_alter(

@@ -53,13 +53,13 @@ def _recover(metastore: Metastore, patience: float) -> tuple[int, bool]:
             for entry in entries:
                 if entry.subject[:1] == (DELETION,):
                     deletion.recover(metastore, entry)
-                    log.warning("settled what a killed process was deleting", moves=entry.moves, directories=entry.directories)
+                    log.warning("settled the deletions of a killed process", moves=entry.moves, directories=entry.directories)
                 else:
                     found = take_back(metastore, entry.subject, entry.directories, entry.moves)
                     count += found
-                    log.warning("took back what a killed process had begun", subject=entry.subject, directories=found)
+                    log.warning("took back the unfinished change of a killed process", subject=entry.subject, directories=found)
         except MetastoreError:
-            log.exception("what a killed process had begun could not be taken back; it is tried again")
+            log.exception("the unfinished changes of killed processes could not be taken back; it is tried again")
             return count, False
     return count, True
 

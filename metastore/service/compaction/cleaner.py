@@ -176,7 +176,7 @@ def delete(metastore: Metastore, table: Table, partition: str | None, location: 
     errors = deletion.delete_parts(metastore, str(where), location, doomed, check)
     if errors:
         raise MetaError(f"{len(errors)} of {len(doomed)} could not be deleted: {next(iter(errors.values()))}")
-    log.info("deleted what nobody reads", location=location, names=[name.rpartition("/")[2] for name in doomed])
+    log.info("deleted directories that nobody reads", location=location, names=[name.rpartition("/")[2] for name in doomed])
 
 
 def _found(metastore: Metastore, session: Session, where: CompactedObject) -> tuple[Table, Place] | None:

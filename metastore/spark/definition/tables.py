@@ -151,7 +151,7 @@ def _has_no_type(kind: DataType) -> bool:
 
 def _hive_type(name: str, kind: DataType) -> str:
     if _has_no_type(kind):
-        raise WrongDefinition(f"column {name} has no type: cast what is null, as in cast(null as string)")
+        raise WrongDefinition(f"column {name} has no type: cast the null, as in cast(null as string)")
     return hive_type(kind)
 
 

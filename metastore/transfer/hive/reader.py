@@ -38,7 +38,7 @@ LEFT = {
     "IDXS": "indexes of Hive 2: make them again",
     "NOTIFICATION_LOG": "events: consumers that have read all of them continue",
     "TXN_WRITE_NOTIFICATION_LOG": "files that open transactions wrote, for their events",
-    "RUNTIME_STATS": "statistics of what ran",
+    "RUNTIME_STATS": "statistics of queries that ran",
     "SCHEDULED_EXECUTIONS": "executions of scheduled queries",
     "REPLICATION_METRICS": "metrics of replication",
 }

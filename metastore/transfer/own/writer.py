@@ -103,7 +103,7 @@ class OwnWriter:
             holder, job, until = found
             raise InvalidOperation(
                 f"database {self.name} is in use: a server ({holder}) runs its job {job}; stop the server, or, if it was killed, "
-                f"wait {max(1, round((until - now) / 1000))} s until what it held ends"
+                f"wait {max(1, round((until - now) / 1000))} s until its lease ends"
             )
 
     def _forget(self) -> None:

@@ -49,7 +49,7 @@ def test_an_entry_that_waits_for_another_compaction_says_so(call: Call) -> None:
         assert clean(call.metastore) == 0
     _, waits, last = shown(call)
     assert waits.errorMessage == (
-        f"waits until all see what other compactions of the same files made in transactions {second}; transaction {reader} does not"
+        f"waits until all see the results of other compactions of the same files, in transactions {second}; transaction {reader} does not"
     )
     assert reason(waits, {}, 0) == waits.errorMessage
     assert last.errorMessage is None

@@ -196,7 +196,7 @@ def _initialized(
     else:
         sd.location = call.warehouse.qualified(sd.location, table.sd.location)
         if is_root(sd.location):
-            raise MetaError(AT_ROOT.format(what=f"Partition {each} of {table_label(table)}", place=sd.location))
+            raise MetaError(AT_ROOT.format(subject=f"Partition {each} of {table_label(table)}", place=sd.location))
     stored.createTime = int(time.time())
     parameters = {**inherited, **(stored.parameters or {})}
     parameters.setdefault("transient_lastDdlTime", str(stored.createTime))

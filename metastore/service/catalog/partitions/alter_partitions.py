@@ -204,7 +204,7 @@ class _Alteration:
         stored.createTime = stored.createTime or old.createTime
         if self._is_moved_to_root(old.sd, sd):
             what = f"Partition [{', '.join(stored.values)}] of {table_label(self._table)}"
-            raise InvalidOperation(AT_ROOT.format(what=what, place=stored.sd.location))
+            raise InvalidOperation(AT_ROOT.format(subject=what, place=stored.sd.location))
         has_other_data = self._lies_elsewhere(old.sd, sd) and stored.values == old.values
         parameters = stored.parameters
         if has_other_data:
