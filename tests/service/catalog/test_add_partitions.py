@@ -66,24 +66,24 @@ def assert_nothing_happened(metastore: Metastore, base: Path) -> None:
 
 
 def failing(metastore: Metastore, error: type[Exception], match: str | None, new: list[Any], *, if_not_exists: bool = False) -> Any:
-    """Add partitions, expect the error, and return the only event that the listener was told."""
-    told = Remembering()
-    call = call_of(listening(metastore, *metastore.listeners.pre, *metastore.listeners.transactional, told))  # type: ignore[arg-type]
+    """Add partitions, expect the error, and return the only event that the listener received."""
+    listener = Remembering()
+    call = call_of(listening(metastore, *metastore.listeners.pre, *metastore.listeners.transactional, listener))  # type: ignore[arg-type]
     with pytest.raises(error, match=match):
         add_partitions(call, NAME, new, if_not_exists=if_not_exists)
-    ((event, failure),) = told.seen
+    ((event, failure),) = listener.seen
     assert isinstance(event, AddPartitions)
     assert isinstance(failure, error)
     return event
 
 
 def test_rows_directories_and_the_event_of_a_success(metastore: Metastore, base: Path) -> None:
-    told = Remembering()
-    added = add_partitions(call_of(listening(metastore, told)), NAME, [partition("1", "a/b"), partition("9", "1")])
+    listener = Remembering()
+    added = add_partitions(call_of(listening(metastore, listener)), NAME, [partition("1", "a/b"), partition("9", "1")])
     assert [each.sd.location for each in added] == [f"file:{base}/p=1/q=a%2Fb", f"file:{base}/p=9/q=1"]
     assert tree(base) == BEFORE | {"p=1", "p=1/q=a%2Fb", "p=9/q=1"}
     assert rows(call_of(metastore)) == [["0", "0"], ["1", "a/b"], ["9", "1"]]
-    ((event, error),) = told.seen
+    ((event, error),) = listener.seen
     assert error is None
     assert [each.values for each in event.partitions] == [["1", "a/b"], ["9", "1"]]
 
@@ -121,13 +121,13 @@ def test_an_existing_partition_fails_all(metastore: Metastore, base: Path) -> No
 
 
 def test_an_existing_partition_is_left_out_with_if_not_exists(metastore: Metastore, base: Path) -> None:
-    told = Remembering()
-    call = call_of(listening(metastore, told))
+    listener = Remembering()
+    call = call_of(listening(metastore, listener))
     added = add_partitions(call, NAME, [partition("1", "1"), partition("0", "0", mark="new"), partition("2", "2")], if_not_exists=True)
     assert [each.values for each in added] == [["1", "1"], ["2", "2"]]
     assert tree(base) == BEFORE | {"p=1", "p=1/q=1", "p=2", "p=2/q=2"}
     assert "mark" not in get_partition(call, NAME, ["0", "0"]).parameters
-    (done, no_error), (left_out, error) = told.seen
+    (done, no_error), (left_out, error) = listener.seen
     assert no_error is None
     assert [each.values for each in done.partitions] == [["1", "1"], ["2", "2"]]
     assert isinstance(error, AlreadyExists)
@@ -135,12 +135,12 @@ def test_an_existing_partition_is_left_out_with_if_not_exists(metastore: Metasto
 
 
 def test_what_exists_may_come_twice_with_if_not_exists(metastore: Metastore, base: Path) -> None:
-    """Hive 4.0.1's server passes over what exists before it looks for duplicates."""
-    told = Remembering()
+    """Hive 4.0.1's server leaves out existing partitions before it looks for duplicates."""
+    listener = Remembering()
     new = [partition("0", "0"), partition("1", "1"), partition("0", "0", mark="new")]
-    added = add_partitions(call_of(listening(metastore, told)), NAME, new, if_not_exists=True)
+    added = add_partitions(call_of(listening(metastore, listener)), NAME, new, if_not_exists=True)
     assert [each.values for each in added] == [["1", "1"]]
-    assert [[each.values for each in event.partitions] for event, _ in told.seen] == [[["1", "1"]], [["0", "0"]]]
+    assert [[each.values for each in event.partitions] for event, _ in listener.seen] == [[["1", "1"]], [["0", "0"]]]
     failing(metastore, AlreadyExists, r"already exists: hive\.default\.t p=0/q=0", new)
 
 

@@ -1,4 +1,4 @@
-"""Altering and renaming partitions: names, directories, statistics, and what remains when it fails."""
+"""Altering and renaming partitions: their names, directories and statistics, which a failure leaves unchanged."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ def state(call: Call, base: Path) -> tuple[Any, ...]:
 
 
 def test_a_rename_moves_the_directory_and_the_column_statistics_stay(metastore: Metastore, call: Call, base: Path) -> None:
-    told = Remembering()
-    rename_partition(call_of(listening(metastore, told)), NAME, ["1"], changed(call, "1", values=["a b/c"]))
+    listener = Remembering()
+    rename_partition(call_of(listening(metastore, listener)), NAME, ["1"], changed(call, "1", values=["a b/c"]))
     found = get_partition(call, NAME, ["a b/c"])
     assert found.sd.location == f"file:{base}/p=a b%2Fc"
     assert (base / "p=a b%2Fc" / "data").read_text() == "1"
     assert not (base / "p=1").exists()
     assert described(call, "p=1", "p=2", "p=a b%2Fc") == {"p=2": {"a", "b"}, "p=a b%2Fc": {"a", "b"}}
-    ((event, error),) = told.seen
+    ((event, error),) = listener.seen
     assert isinstance(event, AlterPartitions)
     assert error is None
     assert [each.values for each in (*event.before, *event.after)] == [["1"], ["a b/c"]]
@@ -195,13 +195,13 @@ def test_a_move_is_undone_when_the_commit_fails(metastore: Metastore, call: Call
             there.append((base / "p=3" / "data").exists() and not (base / "p=1").exists())
             spoil(event, session)
 
-        told = Remembering()
+        listener = Remembering()
         expected = MetaError if metastore.database.driver.name == "mysql" else ReferenceViolation
         with pytest.raises(expected):
-            rename_partition(call_of(listening(metastore, Within(work), told)), NAME, ["1"], changed(call, "1", values=["3"]))
+            rename_partition(call_of(listening(metastore, Within(work), listener)), NAME, ["1"], changed(call, "1", values=["3"]))
     assert there == [True]
     assert state(call, base) == before
-    ((_, error),) = told.seen
+    ((_, error),) = listener.seen
     assert isinstance(error, expected)
 
 
@@ -249,8 +249,8 @@ def test_a_veto_changes_nothing(metastore: Metastore, call: Call, base: Path) ->
         raise InvalidOperation("refused")
 
     before = state(call, base)
-    told = Remembering()
-    refusing = call_of(listening(metastore, Before(refuse), told))
+    listener = Remembering()
+    refusing = call_of(listening(metastore, Before(refuse), listener))
     for change in (
         lambda: rename_partition(refusing, NAME, ["1"], changed(call, "1", values=["3"])),
         lambda: alter_partitions(refusing, NAME, [changed(call, "1", parameters={})]),
@@ -258,7 +258,7 @@ def test_a_veto_changes_nothing(metastore: Metastore, call: Call, base: Path) ->
         with pytest.raises(InvalidOperation, match="refused"):
             change()
     assert state(call, base) == before
-    assert [type(error) for _, error in told.seen] == [InvalidOperation] * 2
+    assert [type(error) for _, error in listener.seen] == [InvalidOperation] * 2
 
 
 def test_an_alter_without_changed_columns_keeps_column_statistics(call: Call, base: Path) -> None:

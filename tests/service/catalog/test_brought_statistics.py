@@ -61,8 +61,8 @@ def test_new_partitions_bring_their_statistics_along(call: Call, transactional: 
     add(call, name, [part("1", 5), part("2", 2), part("3", 3)], if_not_exists=True)
     found = statistics.get_partitions(call, name, ["k=1", "k=2", "k=3"], ["a"])
     assert {each: value.statsObj for each, value in found.items()} == {f"k={low}": [numbers("a", low, 9)] for low in (1, 2, 3)}
-    told = notifications.get_next(call, NotificationEventRequest(lastEvent=0, eventTypeList=["ADD_PARTITION"]))
-    texts = [text for event in told for text in orjson.loads(message_text(event))["partitionListJson"]]
+    events = notifications.get_next(call, NotificationEventRequest(lastEvent=0, eventTypeList=["ADD_PARTITION"]))
+    texts = [text for event in events for text in orjson.loads(message_text(event))["partitionListJson"]]
     assert [orjson.loads(text).keys() & {"10", "12"} for text in texts] == [{"10"}] * 3
 
 

@@ -1,4 +1,4 @@
-"""Columns of tables and partitions in every call: each has one name, and what names it follows."""
+"""Columns of tables and partitions in every call: names are unique, and bucket, sort and skew columns follow a rename."""
 
 from __future__ import annotations
 

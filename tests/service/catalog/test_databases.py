@@ -195,7 +195,7 @@ def test_an_alter_changes_what_it_sends_and_keeps_the_rest(call: Call) -> None:
     assert found.parameters == {}
 
 
-def test_a_missing_database_is_told(call: Call) -> None:
+def test_a_missing_database_is_reported(call: Call) -> None:
     for work in (
         lambda: databases.get_database(call, "hive", "nope"),
         lambda: databases.alter_database(call, "hive", "nope", Database(name="nope")),

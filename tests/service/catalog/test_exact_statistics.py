@@ -47,10 +47,10 @@ def up_to(mark: int, *unseen: int, aborted: tuple[int, ...] = ()) -> Snapshot:
 
 def made(call: Call, partition: bool, parameters: dict[str, str] | None = None) -> tuple[TableName, str | None]:
     """Return a transactional table of which all statistics are exact, and its partition or None."""
-    told = {ACCURATE: EXACT} if parameters is None else parameters
-    name = make_table(call, "t", keys=[("p", "string")] if partition else [], parameters=KIND if partition else {**KIND, **told})
+    given = {ACCURATE: EXACT} if parameters is None else parameters
+    name = make_table(call, "t", keys=[("p", "string")] if partition else [], parameters=KIND if partition else {**KIND, **given})
     if partition:
-        add_partitions(call, name, [["1"]], parameters=told)
+        add_partitions(call, name, [["1"]], parameters=given)
     return name, "p=1" if partition else None
 
 
@@ -196,7 +196,7 @@ def alter(call: Call, where: tuple[TableName, str | None], parameters: dict[str,
 
 
 @partitioned
-def test_an_insert_tells_its_write_id_with_its_number_of_rows(call: Call, partition: bool) -> None:
+def test_an_insert_sends_its_write_id_with_its_number_of_rows(call: Call, partition: bool) -> None:
     where = made(call, partition, {"numRows": "0", ACCURATE: BASIC})
     alter(call, where, {"numRows": "4", ACCURATE: BASIC}, StatisticsWriter(1, up_to(1)))
     assert state(call, where) == (BASIC, 1)
@@ -311,20 +311,20 @@ def test_requests_say_in_which_transaction_they_are_made(call: Call) -> None:
     name, _ = where = made(call, True, {"numRows": "0", ACCURATE: BASIC})
     table, partition = get_table(call, name), get_partition(call, name, ["1"])
     partition.parameters = {"numRows": "4", ACCURATE: BASIC}
-    told: dict[str, Any] = {
+    common: dict[str, Any] = {
         "dbName": name.database,
         "tableName": name.table,
         "validWriteIdList": "default.t:3:9:",
         "environmentContext": EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"}),
     }
-    answer(call, "alter_partitions_req", **told, partitions=[partition], writeId=3)
+    answer(call, "alter_partitions_req", **common, partitions=[partition], writeId=3)
     assert state(call, where) == (BASIC, 3)
     partition.writeId = 4
     partition.parameters["numRows"] = "5"
-    answer(call, "alter_partitions_req", **{**told, "validWriteIdList": "default.t:4:9:"}, partitions=[partition])
+    answer(call, "alter_partitions_req", **{**common, "validWriteIdList": "default.t:4:9:"}, partitions=[partition])
     assert state(call, where) == (BASIC, 4)
     table.writeId = 5
-    answer(call, "alter_table_req", **told, table=table)
+    answer(call, "alter_table_req", **common, table=table)
     assert state(call, (name, None))[1] == 5
     new = [of(name, ONE, partition="p=1")]
     reply = answer(

@@ -230,12 +230,12 @@ def test_a_veto_changes_nothing(metastore: Metastore, call: Call, base: Path, ve
             raise MetaError("no")
 
     before = state(call, base)
-    told = Remembering()
-    for listener in (Before(veto), Within(veto)):
+    listener = Remembering()
+    for vetoing in (Before(veto), Within(veto)):
         with pytest.raises(MetaError, match="no"):
-            exchange_partitions(call_of(listening(metastore, listener, told)), {"y": "1"}, SOURCE, TARGET)
+            exchange_partitions(call_of(listening(metastore, vetoing, listener)), {"y": "1"}, SOURCE, TARGET)
         assert state(call, base) == before
-    assert [(type(event), str(error)) for event, error in told.seen] == [(AddPartitions, "no")] * 2
+    assert [(type(event), str(error)) for event, error in listener.seen] == [(AddPartitions, "no")] * 2
 
 
 def test_a_commit_that_fails_moves_everything_back(metastore: Metastore, call: Call, base: Path) -> None:
@@ -261,15 +261,15 @@ def test_a_conflict_is_tried_again_from_the_beginning(metastore: Metastore, call
             raise Retry("a conflict")
 
     exchange_partitions(call_of(listening(metastore, Within(conflict))), {"y": "1"}, SOURCE, TARGET)
-    assert attempts == [True, True, True]  # the second attempt tells of the added and of the dropped
+    assert attempts == [True, True, True]  # the second attempt has two events: added and dropped partitions
     assert get_partition_names(call, TARGET) == ["y=1/m=a", "y=1/m=b", "y=1/m=b2"]
     assert (base / "target/y=1/m=a/data").exists()
 
 
 def test_listeners_and_the_notification_log_hear_of_both_sides(metastore: Metastore, call: Call, base: Path) -> None:
-    told = Remembering()
-    exchange_partitions(call_of(listening(metastore, told)), {"y": "2"}, SOURCE, TARGET)
-    (added, first), (dropped, second) = told.seen
+    listener = Remembering()
+    exchange_partitions(call_of(listening(metastore, listener)), {"y": "2"}, SOURCE, TARGET)
+    (added, first), (dropped, second) = listener.seen
     assert (first, second) == (None, None)
     assert isinstance(added, AddPartitions)
     assert isinstance(dropped, DropPartitions)

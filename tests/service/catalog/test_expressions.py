@@ -1,4 +1,4 @@
-"""Partitions by the expressions of Hive's clients: what is read, listed and dropped, and what is refused."""
+"""Partitions by the expressions of Hive's clients: they are read, listed and dropped, or the request is refused."""
 
 from __future__ import annotations
 

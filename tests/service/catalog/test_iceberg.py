@@ -71,7 +71,7 @@ def test_a_table_without_snapshots_has_none(call: Call) -> None:
         (b"no gzip", "a.gz.metadata.json", "can not be unpacked"),
     ],
 )
-def test_a_file_that_is_no_metadata_is_told(call: Call, content: bytes, name: str, text: str) -> None:
+def test_a_file_that_is_not_metadata_is_reported(call: Call, content: bytes, name: str, text: str) -> None:
     with pytest.raises(MetaError, match=text):
         iceberg.snapshots(call, lake(call, content, name))
 
@@ -90,7 +90,7 @@ def lake_again(call: Call, packed: bytes) -> TableName:
 
 
 def test_a_file_elsewhere_is_not_read(call: Call, tmp_path: Path) -> None:
-    """Whoever may change a table could else read any JSON that the server can."""
+    """Else a user who may change a table could read any JSON file that the server can read."""
     secret = tmp_path / "secret.json"
     secret.write_text(json.dumps(METADATA))
     with pytest.raises(InvalidOperation, match="outside of"):
@@ -107,7 +107,7 @@ def test_a_path_that_climbs_out_is_not_read(call: Call, tmp_path: Path) -> None:
         iceberg.snapshots(call, lake(call, b"{}", outside=f"{own.removesuffix('other')}lake/../other/{way}"))
 
 
-def test_what_is_missing_is_told(call: Call) -> None:
+def test_a_missing_file_or_table_is_reported(call: Call) -> None:
     made = lake(call, b"{}")
     place = Path(find_table(call, made).parameters["metadata_location"].removeprefix("file:"))
     place.unlink()

@@ -1,4 +1,4 @@
-"""What a database can not hold is refused with a clear error, and nothing of it stays."""
+"""Values that a database can not hold: they are refused with a clear error, and nothing of them stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of databases and tables on real directories: what Hive 4 takes is taken, and none leaves its parent."""
+"""Names of databases and tables on real directories: each that Hive 4 accepts is accepted, and none leaves its parent."""
 
 from __future__ import annotations
 

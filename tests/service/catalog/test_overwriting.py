@@ -1,4 +1,4 @@
-"""Statistics that are overwritten unread are those that a call on rows at rest would have left; the log tells of them once."""
+"""Statistics that are overwritten unread: they end as if the call had read the rows first, and the log has one event for each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.statement_counts import StatementCounts
 
 __all__ = ["other"]
 NAME = TableName("hive", "default", "t")
-TOLD = sa.select(sa.func.coalesce(sa.func.sum(schema.notifications.c.events), 0)).where(
+EVENTS = sa.select(sa.func.coalesce(sa.func.sum(schema.notifications.c.events), 0)).where(
     schema.notifications.c.type == "UPDATE_PARTITION_COLUMN_STAT"
 )
 
@@ -57,18 +57,18 @@ def exact(call: Call, value: str) -> set[str]:
     return statistics_validity.exact_columns(parameters)
 
 
-def told(call: Call) -> int:
-    return call.database.read(lambda session: int(session.rows(TOLD)[0][0]))
+def events(call: Call) -> int:
+    return call.database.read(lambda session: int(session.rows(EVENTS)[0][0]))
 
 
 def test_every_partition_keeps_what_it_had_of_other_columns(call: Call, write: Callable[..., bool]) -> None:
-    before = told(call)
+    before = events(call)
     new, had = numbers("a", 5, 6), texts("b", 3, 1.5)
     for _ in range(2):
         assert write(call, new)
         assert stored(call) == {"p=1": [new], "p=2": [new, had], "p=3": [new, had], "p=4": [new]}
         assert [exact(call, value) for value in "1234"] == [{"a"}, {"a", "b"}, {"a", "b"}, {"a"}]
-    assert told(call) - before == 8
+    assert events(call) - before == 8
 
 
 def test_the_same_columns_again(call: Call, write: Callable[..., bool], counts: StatementCounts) -> None:
@@ -78,16 +78,16 @@ def test_the_same_columns_again(call: Call, write: Callable[..., bool], counts: 
 
 
 @pytest.mark.parametrize("number", [1, 100])
-def test_what_is_not_written_is_not_told(call: Call, write: Callable[..., bool], number: int) -> None:
-    before = told(call), stored(call)
+def test_statistics_that_are_not_written_are_not_logged(call: Call, write: Callable[..., bool], number: int) -> None:
+    before = events(call), stored(call)
     with pytest.raises(NoSuchObject, match=r"Partition p=10 of hive\.default\.t doesn't exist"):
         write_statistics.set_statistics(
             call, [of(NAME, numbers("a", 7, 8), partition=f"p={value}") for value in (1, 2, *range(10, 10 + number))]
         )
-    assert (told(call), stored(call)) == before
+    assert (events(call), stored(call)) == before
 
 
-def test_other_listeners_are_told_when_all_is_written(call: Call, write: Callable[..., bool]) -> None:
+def test_other_listeners_are_called_when_all_is_written(call: Call, write: Callable[..., bool]) -> None:
     seen = []
 
     def look(_event: Any, session: Any) -> None:
@@ -134,12 +134,12 @@ def test_what_others_change_meanwhile_is_seen(
     columns: list[ColumnStatisticsObj] | None, marks: set[str],
 ) -> None:  # fmt: skip
     write(call_of(other), new, among="1")  # both servers know the table
-    before = told(call)
+    before = events(call)
     held, error = during(metastore, other, meanwhile, lambda late: write(late, new, among="1"))
     assert held is None
     if columns is None:
         assert isinstance(error, NoSuchObject)
-        assert told(call) == before
+        assert events(call) == before
         assert "p=1" not in stored(call)
         assert rows(metastore, schema.partition_statistics) == (3 if meanwhile is renamed else 2), "of a renamed one they are kept"
         return

@@ -148,7 +148,7 @@ def test_a_principal_is_shown_its_privileges_in_a_listing(call: Call) -> None:
     assert partitions.get_partitions(call, name, partitions.EVERY.first(2), alice)[1].privileges.userPrivileges == {"alice": []}
 
 
-def test_a_missing_partition_or_table_is_told(call: Call) -> None:
+def test_a_missing_partition_or_table_is_reported(call: Call) -> None:
     name = days(call)
     for work in (
         lambda: partitions.get_partition(call, name, ["2024-01-02", "11"]),

@@ -1,4 +1,4 @@
-"""A rename takes along all that lies in the directory of the table or partition, however its location is spelled."""
+"""A rename of a table or partition moves everything in its directory, however its location is spelled."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_partitions_beside_a_renamed_table_stay(call: Call, tmp_path: Path) -> N
 
 
 def test_partitions_follow_where_nothing_was_written_yet(make_metastore: MetastoreMaker) -> None:
-    """As on an object store, where an empty table has no directory: what is written later must not lie where a new table may."""
+    """On an object store an empty table has no directory. Its later files must not be written where a new table of its old name may be."""
     metastore = make_metastore(warehouse="memory://m/wh")
     create_startup_objects(metastore)
     call = call_of(metastore)

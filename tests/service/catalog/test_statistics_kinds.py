@@ -1,4 +1,4 @@
-"""Statistics of times are stored in one kind and come back in the one that the client reads, whoever wrote them."""
+"""Statistics of times are stored in one kind, whichever client wrote them, and returned in the kind that the reading client knows."""
 
 from __future__ import annotations
 
@@ -236,11 +236,11 @@ def test_what_can_not_be_merged_is_exact_no_longer(call: Call) -> None:
 def test_statistics_that_no_client_reads_of_the_type_are_refused(call: Call, partition: str | None) -> None:
     name = make_table(call, "t", COLUMNS, keys=[("k", "string")])
     add_partitions(call, name, [["1"]])
-    for wrong, told in (
+    for wrong, pattern in (
         (column("b", "string", longStats=LongColumnStatsData(numNulls=1, numDVs=1)), "column b are longStats.* set statsData.stringStats"),
         (column("z", "", dateStats=DateColumnStatsData(numNulls=1, numDVs=1)), "column z are dateStats.* set statsData.timestampStats"),
     ):
-        with pytest.raises(InvalidObject, match=told):
+        with pytest.raises(InvalidObject, match=pattern):
             write(call, name, partition, numbers("a", 1, 2), wrong)
     assert statistics.get_table(call, name, ["a"]).statsObj == []
     assert statistics.get_partitions(call, name, ["k=1"], ["a"]) == {}

@@ -1,4 +1,4 @@
-"""Statistics count for the data that they were gathered of: not after it went or moved, and no number is exact that nobody counted."""
+"""Statistics are valid for the data of which they were gathered: not after it was removed or moved. Only a counted number is exact."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_nothing_is_known_of_the_data_at_a_new_location(call: Call, tmp_path: Pa
 
 @pytest.mark.parametrize("kind", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
 def test_a_rename_that_moves_no_directory_counts_its_files(call: Call, kind: str) -> None:
-    """Like Hive; the counts of a table that moves stay what they are."""
+    """As Hive does it. The counts of a table that moves do not change."""
     name = make_table(call, "t", kind=kind, parameters={"EXTERNAL": "TRUE"} if kind == "EXTERNAL_TABLE" else {})
     table = deepcopy(get_table(call, name))
     Path(table.sd.location.removeprefix("file:"), "data").write_text("four")

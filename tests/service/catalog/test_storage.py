@@ -1,4 +1,4 @@
-"""Storage that the server can not reach, and locations without a scheme: what is registered all the same, and what is refused."""
+"""Storage that the server can not reach, and locations without a scheme: external objects are registered, managed ones are refused."""
 
 from __future__ import annotations
 
@@ -109,9 +109,9 @@ def test_partitions_of_an_external_table_are_registered_altered_and_renamed(reac
     with capture_logs() as logs:
         add(reaching, name, [part(reaching, name, *each) for each in (("1", location), ("2", None), ("3", location + "3"))])
     assert (tmp_path / "warehouse" / "t" / "k=2").is_dir()
-    told = [entry for entry in logs if "storage can not be reached" in entry["event"]]
-    assert told[0]["object"] == "default.t"
-    assert len(told) == 1 or location.startswith("file:")
+    reported = [entry for entry in logs if "storage can not be reached" in entry["event"]]
+    assert reported[0]["object"] == "default.t"
+    assert len(reported) == 1 or location.startswith("file:")
     found = partitions.get_partition(reaching, name, ["1"])
     found.sd = deepcopy(found.sd)
     found.sd.location = location + "4"
@@ -147,7 +147,7 @@ def asked() -> list[str]:
 
 
 def register(call: Call, name: str) -> list[bool]:
-    """Register an external table and partitions of it on `mute`; return for each what the log says of its storage."""
+    """Register an external table and partitions of it on `mute`; return for each whether the log says "did not answer"."""
     with capture_logs() as logs:
         table = make_at(call, name, f"mute://x/{name}", keys=True)
         add(call, table, [part(call, table, "1", None), part(call, table, "2", "mute://x/2")])
@@ -241,8 +241,8 @@ def test_a_table_whose_object_store_refuses_connections_is_dropped(reaching: Cal
     with capture_logs() as logs:
         drop_partitions.drop_partition(reaching, name, ["1"], delete_data=True)
         tables.drop_table(reaching, name, delete_data=True)
-    told = [(entry["log_level"], entry["location"]) for entry in logs if "not deleted" in entry["event"]]
-    assert told == [("warning", "s3a://bucket/1"), ("warning", "s3a://bucket/2")]
+    reported = [(entry["log_level"], entry["location"]) for entry in logs if "not deleted" in entry["event"]]
+    assert reported == [("warning", "s3a://bucket/1"), ("warning", "s3a://bucket/2")]
     assert tables.get_tables(reaching, "hive", "default", None) == []
 
 

@@ -214,7 +214,7 @@ def test_schema_is_columns_then_partition_keys(call: Call) -> None:
     ("serde", "is_class"),
     [("no.such.class", False), ("a..B", False), ("1.B", False), ("a b", False), ("a.B$C", True), ("lib", True), ("", True)],
 )
-def test_the_columns_of_a_serde_that_no_engine_can_load_are_not_told(call: Call, serde: str, is_class: bool) -> None:
+def test_the_columns_of_a_serde_that_no_engine_can_load_are_not_returned(call: Call, serde: str, is_class: bool) -> None:
     table = full_table()
     table.sd.serdeInfo.serializationLib = serde
     create_table(call, table)

@@ -1,4 +1,4 @@
-"""Named types, and marks on partitions: what is kept, what is refused, what is forgotten."""
+"""Named types, and marks on partitions: they are kept until a drop or their time is over, and wrong ones are refused."""
 
 from __future__ import annotations
 
