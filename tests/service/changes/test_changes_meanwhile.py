@@ -1,4 +1,4 @@
-"""Commits of changes of which others know by then, end, or move what was changed; and such of which nobody knows what became."""
+"""Commits of row changes while other clients end the transaction, or rename or drop its table; and commits with an unknown outcome."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def rename(session: Session, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["whole table", "table", "partition"])
 @pytest.mark.parametrize("operation", [UPDATE, INSERT])
 def test_what_is_renamed_meanwhile_is_committed_by_its_new_name(call: Call, kind: str, operation: int, knows: bool) -> None:
-    """Whether the client that commits knows what was written, or not."""
+    """The committing client is the writer, or another one that does not know the writes."""
     key, partition = begin_one(call), None if kind == "whole table" else "p=1"
     number = write(call, key, operation, partition=partition)
     beside(call, lambda session: rename(session, kind), lambda: commit(call if knows else of_another(call), key))

@@ -1,4 +1,4 @@
-"""What is dropped or truncated loses its data, and nothing else does, whatever is made, renamed or moved meanwhile."""
+"""Dropped and truncated objects lose their data. No other object does, even if it is made, renamed or moved meanwhile."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def rename(call: Call, old: TableName, new: str) -> None:
 
 @contextmanager
 def while_deleting(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], deletes: str = "delete_aside") -> Iterator[None]:
-    """Run a call in another thread, stop it before it deletes the first file, run the body, and let it go on. Raises what it raised."""
+    """Run a call in another thread, stop it before it deletes the first file, run the body, and continue the call. Raises its error."""
     reached, go = threading.Event(), threading.Event()
     real = getattr(Warehouse, deletes)
 
@@ -143,7 +143,7 @@ def test_objects_that_come_while_those_of_a_table_are_deleted_stay(
     monkeypatch: pytest.MonkeyPatch,
     drop: str,
 ) -> None:
-    """Nothing is renamed there: what is deleted was listed, and one of the same name that was rewritten is another."""
+    """No directory is renamed on an object store: the listed files are deleted, but not one that was rewritten meanwhile."""
     metastore = make_metastore(warehouse=f"s3a://{bucket}/wh", filesystem_options=s3_options)
     create_startup_objects(metastore)
     call, warehouse = call_of(metastore), metastore.warehouse
@@ -192,7 +192,7 @@ DROPS: dict[str, Callable[[Call, TableName], object]] = {
 
 
 def filled(call: Call, tmp_path: Path) -> tuple[TableName, set[str]]:
-    """Make a table with files in a database of its own, one of its partitions elsewhere; return its name, and what there is."""
+    """Make a table with two partitions and files in a database of its own. Return its name, and the paths in the warehouse."""
     make_database(call, "d")
     name = make_table(call, "t", database="d", keys=KEYS)
     add_partitions(call, name, [["1"], ["2"]])
@@ -259,7 +259,7 @@ def test_a_commit_that_broke_is_settled_by_what_the_database_says(
 def test_who_shares_a_directory_and_is_dropped_at_the_same_time_takes_the_data_along(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of two that see each other both leave the data at first: the last one deletes it."""
+    """Two drops that see each other's table both leave the data at first. The last one deletes it."""
     names = [table_at(call, name, tmp_path / "shared") for name in ("t", "u")]
     (tmp_path / "shared" / "file").touch()
     real, first = deletion.Deletion.finish, threading.Event()
@@ -311,7 +311,7 @@ class NoteTruncations(PostEventListener):
 def test_random_drops_truncations_renames_and_creations_side_by_side(
     make_metastore: MetastoreMaker, metastore: Metastore, tmp_path: Path, seed: int
 ) -> None:
-    """A table has its own file, unless it was truncated, and nothing of any other; nothing lies where no table is."""
+    """At the end each table has its own file, unless it was truncated. No other file or directory is left."""
     made = make_metastore(transactional_listeners=(f"{__name__}:Fill",), post_event_listeners=(f"{__name__}:NoteTruncations",))
     barrier = threading.Barrier(4)
     NoteTruncations.truncated.clear()

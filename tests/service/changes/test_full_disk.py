@@ -39,7 +39,7 @@ def small_sqlite(folder: Path) -> Iterator[tuple[Database, Callable[[], Room]]]:
         database.pool.give(connection)
 
     def fill() -> Room:
-        limit(1)  # what it has is the least
+        limit(1)  # SQLite raises it to the pages in use
         return lambda: limit(1 << 30)
 
     yield database, fill

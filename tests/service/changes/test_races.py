@@ -50,11 +50,11 @@ WAITING = {
     "mysql": "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
 }
 REFRESH = 0.12
-"""Seconds between two looks: InnoDB shows the same picture again to whoever asks within 0.1 s."""
+"""Seconds between two queries: InnoDB returns the same rows again to a query within 0.1 s."""
 
 
 def during(first: Metastore, second: Metastore, holds: Work, comes: Work) -> tuple[MetastoreError | None, MetastoreError | None]:
-    """Begin `comes` on the second server while `holds` on the first has made all its changes and not committed; return their errors.
+    """Begin `comes` on the second server while `holds` on the first has made all its changes and not committed; return both errors.
 
     The first commits when the second waits for it, or has ended. Writers of SQLite wait before they begin.
     """
@@ -75,7 +75,7 @@ def during(first: Metastore, second: Metastore, holds: Work, comes: Work) -> tup
 
 
 def between(second: Metastore, late: Work, early: Callable[[], object]) -> MetastoreError | None:
-    """Run `early` when `late` has read what it needs and not begun its transaction; return the error of `late`."""
+    """Run `early` after the reads of `late` and before its transaction; return the error of `late`."""
     ran: list[bool] = []
 
     def run(_event: Event) -> None:
@@ -399,9 +399,11 @@ def _drop(name: TableName, names: list[str], call: Call, step: int) -> None:
     drop_partitions(call, name, names[::step], delete_data=True, if_exists=True)
 
 
-def test_lists_in_opposite_order_end_in_one_success_and_each_call_is_told_once(call: Call, metastore: Metastore, other: Metastore) -> None:
-    told = [Remembering(), Remembering()]
-    servers = [call_of(listening(server, memory)) for server, memory in zip((metastore, other), told, strict=True)]
+def test_lists_in_opposite_order_end_in_one_success_and_each_call_is_reported_once(
+    call: Call, metastore: Metastore, other: Metastore
+) -> None:
+    listeners = [Remembering(), Remembering()]
+    servers = [call_of(listening(server, memory)) for server, memory in zip((metastore, other), listeners, strict=True)]
     values = [str(value) for value in range(60)]
 
     def both(work: Callable[[Call, int], object]) -> list[MetastoreError | None]:
@@ -414,4 +416,4 @@ def test_lists_in_opposite_order_end_in_one_success_and_each_call_is_told_once(c
         assert adds.count(None) == 1, adds
         assert both(partial(_alter, name, partitions.get_partitions(call, name))) == [None, None]
         assert both(partial(_drop, name, [f"k={value}" for value in values])) == [None, None]
-    assert [len(memory.seen) for memory in told] == [15, 15]
+    assert [len(memory.seen) for memory in listeners] == [15, 15]

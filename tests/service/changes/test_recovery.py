@@ -1,4 +1,4 @@
-"""What a killed server was doing leaves no row and no directory, and what it had done stays."""
+"""Recovery after a server is killed: its unfinished calls leave no row and no directory, and its committed changes stay."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def tree(folder: Path) -> set[str]:
 
 
 class Victim:
-    """A server with one worker whose calls stop at a listener, and what there is before it is killed."""
+    """A server with one worker process whose calls stop at a listener, until the worker is killed there."""
 
     def __init__(self, home: Path, options: tuple[str, ...], folder: Path) -> None:
         self.home = home
@@ -159,7 +159,7 @@ DELETIONS: dict[str, Callable[[Client], object]] = {
 
 
 def fill(client: Client, warehouse: Path) -> set[str]:
-    """Make a table with data; return what lies in the warehouse."""
+    """Make a database with two tables and their data; return the paths in the warehouse."""
     client.create_database(Database(name="doomed_d"))
     for name, keys in (("doomed_t", [FieldSchema(name="p", type="string")]), ("other", [])):
         made = table(name, partitionKeys=keys)
@@ -339,7 +339,7 @@ def test_objects_whose_owner_is_gone_do_not_stop_recovery(metastore: Metastore, 
 def test_recovery_waits_for_the_transaction_of_a_killed_call_that_may_still_be_committed(
     metastore: Metastore, call: Call, tmp_path: Path
 ) -> None:
-    """The database may not have noticed yet that its client is gone, or be committing what it was sent last."""
+    """The database may not have noticed yet that its client is gone, or may still be committing its last statement."""
     warehouse = tmp_path / "warehouse"
     make_table(call, "t")
     (warehouse / "t" / "f").touch()

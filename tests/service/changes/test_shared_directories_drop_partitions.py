@@ -1,4 +1,4 @@
-"""Whoever drops a partition leaves on disk what other objects need, and the log says what stayed and whose it is."""
+"""A drop of a partition leaves on disk the directories that other objects need, and the log names them and their owners."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_a_partition_at_the_table_directory_takes_nothing_of_the_others(call: Ca
     name = make_table(call, "t", keys=KEYS)
     one = put(add_at(call, name, "1", None))
     add_at(call, name, "root", place(call, name))
-    (told,) = dropped_or_refused(lambda: DROPS[drop](call, name, "root"))
-    assert "table hive.default.t" in str(told["kept"])
+    (line,) = dropped_or_refused(lambda: DROPS[drop](call, name, "root"))
+    assert "table hive.default.t" in str(line["kept"])
     assert one.exists()
     assert drop == "truncate" or get_partition_names(call, name) == ["k=1"]
 
@@ -47,8 +47,8 @@ def test_of_two_partitions_at_one_place_the_data_goes_with_the_last(call: Call, 
     shared = put(add_at(call, name, "1", None))
     add_at(call, name, "2", shared.parent)
     left = "2" if dropped == "1" else "1"
-    (told,) = dropped_or_refused(lambda: DROPS[drop](call, name, dropped))
-    assert f"partition hive.default.t k={left}" in str(told["kept"])
+    (line,) = dropped_or_refused(lambda: DROPS[drop](call, name, dropped))
+    assert f"partition hive.default.t k={left}" in str(line["kept"])
     assert shared.exists()
     if drop != "truncate":
         assert dropped_or_refused(lambda: DROPS[drop](call, name, left)) == []
@@ -106,8 +106,8 @@ def test_a_partition_inside_another_one_outlives_it(call: Call, tmp_path: Path, 
     outer = put(add_at(call, name, "1", None if outer_by_default else tmp_path / "lake"))
     inner = put(add_at(call, name, "2", f"file://{outer.parent}/a/b"))
     other = put(outer.parent / "a" / "c")
-    (told,) = dropped_or_refused(lambda: DROPS[drop](call, name, "1"))
-    assert told["kept"] == ["partition hive.default.t k=2"]
+    (line,) = dropped_or_refused(lambda: DROPS[drop](call, name, "1"))
+    assert line["kept"] == ["partition hive.default.t k=2"]
     assert inner.exists()
     assert not outer.exists()
     assert not other.exists()
@@ -143,8 +143,8 @@ def test_whatever_lies_at_or_in_a_partition_outlives_it(call: Call, tmp_path: Pa
         field = "locationUri" if kind == "database" else "managedLocationUri"
         databases.create_database(call, Database(name="other", **{field: spelled}))
     kept = put(place)
-    (told,) = dropped_or_refused(lambda: DROPS[drop](call, name, "1"))
-    assert "other" in str(told["kept"])
+    (line,) = dropped_or_refused(lambda: DROPS[drop](call, name, "1"))
+    assert "other" in str(line["kept"])
     assert kept.exists()
     assert own.exists() is (where == "at")
 
@@ -162,16 +162,16 @@ def test_the_table_directory_stays_when_its_last_partition_goes(call: Call, spel
 
 
 def test_a_partition_that_another_table_has_by_default_outlives_the_one_that_points_there(call: Call) -> None:
-    """No row tells its place: it follows from its table's and its name."""
+    """No row holds the partition's place: it follows from the table's place and the partition's name."""
     holder = make_table(call, "holder", keys=KEYS)
     kept = put(add_at(call, holder, "1", None))
     name = make_table(call, "t", keys=KEYS)
     add_at(call, name, "5", kept.parent)
-    (told,) = dropped_or_refused(lambda: drop_partition(call, name, ["5"], delete_data=True))
-    assert told["kept"] == ["partition hive.default.holder k=1"]
+    (line,) = dropped_or_refused(lambda: drop_partition(call, name, ["5"], delete_data=True))
+    assert line["kept"] == ["partition hive.default.holder k=1"]
     table = table_at(call, "over", kept.parent)
-    (told,) = dropped_or_refused(lambda: tables.drop_table(call, table, delete_data=True))
-    assert told["kept"] == ["partition hive.default.holder k=1"]
+    (line,) = dropped_or_refused(lambda: tables.drop_table(call, table, delete_data=True))
+    assert line["kept"] == ["partition hive.default.holder k=1"]
     assert kept.exists()
 
 

@@ -1,4 +1,4 @@
-"""Whoever drops a table, database or catalog leaves on disk what other objects need, and the log says what stayed and whose it is."""
+"""A drop of a table, database or catalog leaves on disk the directories that other objects need, and the log names them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def test_of_two_tables_at_one_place_the_data_goes_with_the_last(call: Call, tmp_
     files = {value: put(add_at(call, one, value, None)) for value in "12"}
     for value in "12":
         add_at(call, two, value, None)
-    (told,) = dropped_or_refused(lambda: drop_partition(call, one, ["1"], delete_data=True))
-    assert told["kept"] == ["partition hive.default.two k=1"]
+    (line,) = dropped_or_refused(lambda: drop_partition(call, one, ["1"], delete_data=True))
+    assert line["kept"] == ["partition hive.default.two k=1"]
     assert files["1"].exists()
     assert dropped_or_refused(lambda: drop_partition(call, two, ["1"], delete_data=True)) == []
     assert not files["1"].exists()
-    (told,) = dropped_or_refused(lambda: tables.drop_table(call, two, delete_data=True))
-    assert "table hive.default.one" in told["kept"]
+    (line,) = dropped_or_refused(lambda: tables.drop_table(call, two, delete_data=True))
+    assert "table hive.default.one" in line["kept"]
     assert files["2"].exists()
     tables.drop_table(call, one, delete_data=True)
     assert not files["2"].exists()
@@ -47,8 +47,8 @@ def test_a_table_at_its_database_directory_takes_nothing_of_the_others(call: Cal
     make_database(call, "d")
     kept = put(place(call, make_table(call, "kept", database="d")))
     name = table_at(call, "t", databases.get_database(call, "hive", "d").locationUri, keys, "d")
-    (told,) = dropped_or_refused(lambda: tables.drop_table(call, name, delete_data=True))
-    assert "database hive.d" in told["kept"]
+    (line,) = dropped_or_refused(lambda: tables.drop_table(call, name, delete_data=True))
+    assert "database hive.d" in line["kept"]
     assert kept.exists()
 
 
@@ -69,9 +69,9 @@ def test_a_table_above_others_leaves_those(call: Call, tmp_path: Path, kind: str
         databases.create_database(call, Database(name="d", catalogName="other"))
         table_at(call, "other", inside, database="@other#d")
     kept = put(inside)
-    (told,) = dropped_or_refused(lambda: tables.drop_table(call, name, delete_data=True, environment=environment))
-    assert told["object"] == "table hive.default.t"
-    assert "other" in told["kept"][0]
+    (line,) = dropped_or_refused(lambda: tables.drop_table(call, name, delete_data=True, environment=environment))
+    assert line["object"] == "table hive.default.t"
+    assert "other" in line["kept"][0]
     assert kept.exists()
     assert [file for file in own if file.exists()] == []
 
@@ -108,9 +108,9 @@ def test_a_dropped_database_leaves_what_others_have_in_it(call: Call, tmp_path: 
         external = table_at(call, "other", tmp_path / "lake", True, "d", parameters=EXTERNAL, tableType="EXTERNAL_TABLE")
         add_at(call, external, "9", inside)
     kept = put(inside)
-    (told,) = dropped_or_refused(lambda: databases.drop_database(call, "hive", "d", delete_data=True, cascade=True))
-    assert told["object"] == "database hive.d"
-    assert "other" in told["kept"][0]
+    (line,) = dropped_or_refused(lambda: databases.drop_database(call, "hive", "d", delete_data=True, cascade=True))
+    assert line["object"] == "database hive.d"
+    assert "other" in line["kept"][0]
     assert kept.exists()
     assert not own.exists()
 
@@ -135,13 +135,13 @@ def test_names_that_begin_alike_are_other_places(call: Call, tmp_path: Path) -> 
     assert [file for file in kept if not file.exists()] == []
 
 
-def test_long_paths_are_told_apart_behind_what_an_index_holds(call: Call, tmp_path: Path) -> None:
+def test_paths_that_differ_only_behind_the_end_of_an_index_are_distinct(call: Call, tmp_path: Path) -> None:
     deep = tmp_path.joinpath(*["d" * 200] * 4)
     one, two = (table_at(call, name, deep / name) for name in ("one", "two"))
     kept, own = put(place(call, one)), put(place(call, two))
     inner = put(place(call, table_at(call, "inner", deep / "two" / "inner")))
-    (told,) = dropped_or_refused(lambda: tables.drop_table(call, two, delete_data=True))
-    assert told["kept"] == ["table hive.default.inner"]
+    (line,) = dropped_or_refused(lambda: tables.drop_table(call, two, delete_data=True))
+    assert line["kept"] == ["table hive.default.inner"]
     assert kept.exists()
     assert inner.exists()
     assert not own.exists()

@@ -1,4 +1,4 @@
-"""A rename or an exchange does not move what other objects need; the places of partitions are known after every change."""
+"""A rename or an exchange does not move directories that other objects need. The places of partitions are known after every change."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_an_exchange_does_not_move_what_others_have(call: Call) -> None:
 
 
 def test_the_place_of_a_partition_is_known_after_every_change(call: Call, tmp_path: Path) -> None:
-    """What is asked is who lies in a directory; all ways to put a partition there are answered."""
+    """The occupants of a directory are looked up after each kind of change that puts a partition there."""
     name = make_table(call, "t", keys=KEYS)
     lake = tmp_path / "lake"
 

@@ -1,4 +1,4 @@
-"""A truncation leaves on disk what other objects need, or is refused."""
+"""A truncation leaves on disk the directories that other objects need, or is refused."""
 
 from __future__ import annotations
 

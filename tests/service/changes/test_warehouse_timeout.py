@@ -42,7 +42,7 @@ def waiting(make_metastore: MetastoreMaker, metastore: Metastore, store: Stallin
 
 @pytest.fixture
 def call(waiting: Callable[[float], Call]) -> Call:
-    """A server that hardly waits; what it makes: a table on the store with a partition, a database there, and a table elsewhere."""
+    """A server that hardly waits for the store. It has a database and a table with a partition there, and a managed table."""
     made = waiting(1.0)
     create_database(made, Database(name="d", locationUri="s3://bucket/d"))
     make_table(made, "managed", keys=KEYS)
@@ -74,7 +74,7 @@ CALLS: dict[str, Callable[[Call], object]] = {
     "drop_database": lambda call: drop_database(call, "hive", "d", delete_data=True, cascade=True),
 }
 REFUSED = {"create_table", "add_partitions", "truncate_table"}
-"""What needs the store; what drops goes on without."""
+"""The calls that fail without the store. A drop succeeds without it."""
 
 
 @pytest.mark.parametrize("method", CALLS)
