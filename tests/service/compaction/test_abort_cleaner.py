@@ -1,4 +1,4 @@
-"""What aborted transactions wrote is deleted without a compaction."""
+"""The abort cleaner: it deletes the files and folders of aborted transactions without a compaction."""
 
 import shutil
 from pathlib import Path
@@ -141,7 +141,7 @@ def test_aborted_writes_to_what_was_dropped_are_forgotten(call: Call, make_metas
     assert acid.rows(call.metastore, acid.COMPONENTS) == []
 
 
-def test_an_abort_cleaning_that_fails_tells_why_and_waits(
+def test_an_abort_cleaning_that_fails_reports_why_and_waits(
     call: Call, make_metastore: MetastoreMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, folder = acid_table(call)

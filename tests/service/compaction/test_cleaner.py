@@ -1,4 +1,4 @@
-"""What compactions replaced is deleted once nobody can read it, and never anything else."""
+"""The cleaner: it deletes the files that compactions replaced once no reader needs them, and never any others."""
 
 import shutil
 from pathlib import Path
@@ -226,7 +226,7 @@ def test_a_cleaning_that_failed_is_left_alone_until_its_pause_is_over(
 
 
 def test_two_cleaners_at_a_time_do_no_harm(call: Call, make_metastore: MetastoreMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second one cleans all while the first has just read what there is."""
+    """The second cleaner deletes everything just after the first has listed the folder."""
     name, folder = acid_table(call)
     written(call, name, folder, 2)
     _, transaction = work(call, name, folder, 2)

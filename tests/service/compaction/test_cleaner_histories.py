@@ -1,6 +1,6 @@
 """Random histories of a table: writers, compactors, readers and the cleaner, on real folders and with the real transactions.
 
-Every open reader must find all that its snapshot shows, once, whatever the cleaner did; when all is quiet nothing useless is left.
+After every step each open reader must find all rows of its snapshot once. At the end no useless directory is left.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class History:
         self.working[key] = info
 
     def mark_compacted(self, pick: int) -> None:
-        """Do what a worker does just before it commits: readers may begin in between."""
+        """Mark a compaction as done, as a worker does just before it commits: readers may begin in between."""
         if self.working:
             key = pick_of(self.working, pick)
             if key not in self.marked:
@@ -174,7 +174,7 @@ class History:
             assert sorted(self.read(seen)) == sorted(committed)
 
     def everything_useless_goes(self) -> None:
-        """Once nobody reads or writes, cleaning leaves what a new reader uses and nothing else."""
+        """Without open readers and writers, cleaning leaves only the files that a new reader uses."""
         clean(self.call.metastore)
         for _ in range(2):
             clean_aborted(self.call.metastore)
@@ -213,7 +213,7 @@ ACTIONS: dict[str, tuple[int, Callable[[History, int], object]]] = {
     "clean aborted": (2, History.clean_aborted),
     "forget": (1, History.forget),
 }
-"""How often each is drawn, and what it does with a number that picks among what there is."""
+"""The actions of a history by name: a weight, and a function of the history and of a number that picks a transaction."""
 
 NAMES = [name for name, (weight, _) in ACTIONS.items() for _ in range(weight)]
 

@@ -40,14 +40,14 @@ VERSIONS = st.sampled_from([None, "4.0.1", SERVERS_OWN])
 
 @dataclass
 class Entry:
-    """What the model knows of an entry."""
+    """An entry of the queue, as the model has it."""
 
     object: tuple[str, str | None]
     pool: str | None
     state: str = INITIATED
     worker: str | None = None
     version: str | None = None
-    """Of the worker that has it, or has put it back."""
+    """The version of the worker that has the entry, or has put it back."""
     deaths: int = 0
 
 
@@ -163,11 +163,11 @@ class Queue(RuleBasedStateMachine):
     @rule(numbers=st.lists(st.integers(0, 9), max_size=3))
     def abort(self, numbers: list[int]) -> None:
         keys = [self.pick(number) for number in numbers]
-        told = compactors.abort_compactions(self.call, keys)
+        replies = compactors.abort_compactions(self.call, keys)
         for key in set(keys):
             entry = self.model.get(key)
             fits = entry is not None and (entry.state == INITIATED or (entry.state == WORKING and entry.version == SERVERS_OWN))
-            assert told[key].status == ("Success" if fits else "Error")
+            assert replies[key].status == ("Success" if fits else "Error")
             if fits and entry is not None:
                 entry.state = ABORTED
 

@@ -82,7 +82,7 @@ def test_the_commit_of_a_soft_delete_is_noted(call: Call) -> None:
 
 
 def test_a_compaction_that_is_done_again_forgets_the_commit_before(call: Call) -> None:
-    """Else the cleaner would delete what readers of the new one's time still need."""
+    """Else the cleaner would delete files that readers from before the new commit still need."""
     key, info = ask(call).id, take(call)
     transaction = txns.begin_one(call, txn_type=TxnType.COMPACTION)
     workers.update_state(call, info, transaction)
@@ -94,7 +94,7 @@ def test_a_compaction_that_is_done_again_forgets_the_commit_before(call: Call) -
 
 
 def test_an_object_is_not_queued_again_before_its_workers_transaction_ends(call: Call) -> None:
-    """A second worker would not see what the first made, and write the same rows once more."""
+    """A second worker would not see the first one's files, and would write the same rows once more."""
     key = ask(call).id
     info = take(call)
     transaction = acid.begin(call.metastore)

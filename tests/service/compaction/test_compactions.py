@@ -130,8 +130,8 @@ def test_waiting_entries_can_be_aborted(call: Call) -> None:
     waiting, other = ask(call).id, ask(call, "u").id
     working = take(call).id
     assert working == waiting
-    told = compactors.abort_compactions(call, [waiting, other, 999])
-    assert {key: (each.status, each.message) for key, each in told.items()} == {
+    replies = compactors.abort_compactions(call, [waiting, other, 999])
+    assert {key: (each.status, each.message) for key, each in replies.items()} == {
         waiting: ("Error", "Error while aborting compaction as compaction is in state-working"),
         other: ("Success", "Successfully aborted compaction"),
         999: ("Error", "No Such Compaction Id Available"),
@@ -199,7 +199,7 @@ def test_changes_that_an_open_transaction_is_judged_by_outlive_a_compaction(call
     assert txns.completed(call, "transaction_id") == []
 
 
-def test_the_latest_readable_compaction_of_each_partition_is_told(call: Call) -> None:
+def test_the_latest_readable_compaction_of_each_partition_is_returned(call: Call) -> None:
     done = []
     for partition in ("p=1", "p=2", "p=1"):
         ask(call, partition=partition)
@@ -245,7 +245,7 @@ def test_metrics_are_kept_while_they_reach_their_threshold(call: Call) -> None:
         update(9, None, 77)
 
 
-def test_the_columns_with_statistics_are_told(call: Call) -> None:
+def test_the_columns_with_statistics_are_returned(call: Call) -> None:
     name = make_table(call, "stats", keys=[("k", "string")])
     add_partitions(call, name, [["1"], ["2"]])
 

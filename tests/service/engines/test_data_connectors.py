@@ -142,7 +142,7 @@ def test_tables_of_other_databases_are_missed_as_ever(call: Call) -> None:
 
 
 class Seen(PreEventListener, TransactionalListener, PostEventListener):
-    """Remembers what it is told, and refuses connectors called `veto`."""
+    """Remembers all events with their stage, and refuses connectors called `veto`."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -160,7 +160,7 @@ class Seen(PreEventListener, TransactionalListener, PostEventListener):
         self.events.append((f"after {type(error).__name__}", event))
 
 
-def test_listeners_are_told_and_the_log_is_not(make_metastore: MetastoreMaker) -> None:
+def test_listeners_get_events_and_the_log_does_not(make_metastore: MetastoreMaker) -> None:
     kinds_of_listeners = ("pre_event_listeners", "transactional_listeners", "post_event_listeners")
     call = call_of(make_metastore(**dict.fromkeys(kinds_of_listeners, (f"{__name__}:Seen",))))
     (seen,) = call.listeners.pre

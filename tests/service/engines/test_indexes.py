@@ -1,4 +1,4 @@
-"""Indexes of Hive 2.3: what is kept of them, which of their tables goes with what, what is refused."""
+"""Indexes of Hive 2.3: they are stored, follow their two tables through renames and drops, and wrong ones are refused."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_what_can_not_be_an_index(call: Call, base: TableName) -> None:
     make_table(call, "plain")
     indexes.add_index(call, index("there", index_table="x"), index_table("x"))
     without_sd = index("i")
-    without_sd.sd = None  # type: ignore[assignment]  # what a client may leave out
+    without_sd.sd = None  # type: ignore[assignment]  # a client may leave it out
     refused: list[tuple[type[MetastoreError], str, Callable[[], object]]] = [
         (AlreadyExists, "Index already exists: hive.default.t.there", lambda: indexes.add_index(call, index("There"), index_table())),
         (
@@ -179,8 +179,8 @@ def test_a_table_takes_its_indexes_and_their_tables_along(call: Call, base: Tabl
     tables.drop_table(call, base, delete_data=False)
     assert names(call) == []
     assert [place.exists() for place in places] == [False, False]
-    told = notifications.get_next(call, NotificationEventRequest(lastEvent=before))
-    assert sorted((event.eventType, event.tableName) for event in told) == [("DROP_TABLE", name) for name in ("t", "x_i", "x_j")]
+    events = notifications.get_next(call, NotificationEventRequest(lastEvent=before))
+    assert sorted((event.eventType, event.tableName) for event in events) == [("DROP_TABLE", name) for name in ("t", "x_i", "x_j")]
 
 
 def test_an_index_follows_both_of_its_tables(call: Call, base: TableName) -> None:

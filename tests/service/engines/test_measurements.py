@@ -1,4 +1,4 @@
-"""Runtime statistics and metrics of replication: what is kept, what is found, and for how long; on each database."""
+"""Runtime statistics and metrics of replication: they are stored, found, and removed when they are old; on each database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties: which map a key belongs to, and what is found; on each database."""
+"""Properties: their keys name maps, and maps are found by prefix and condition; on each database."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def test_a_database_with_schemas_is_dropped_with_them_by_cascade_alone(call: Cal
             registry.get_schema(call, named("s", "doomed"))
 
 
-def test_listeners_are_told_before_within_and_after(metastore: Metastore) -> None:
+def test_listeners_are_called_before_within_and_after(metastore: Metastore) -> None:
     seen: list[tuple[str, Event]] = []
     after = Remembering()
     before = Before(lambda event: seen.append(("before", event)))

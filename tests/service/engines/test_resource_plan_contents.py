@@ -1,4 +1,4 @@
-"""Pools, triggers and mappings of a resource plan: what is kept, what follows what, what is refused, in the words of Hive's server."""
+"""Pools, triggers and mappings of a resource plan: they are edited and follow their pools; wrong edits get the errors of Hive's server."""
 
 from __future__ import annotations
 

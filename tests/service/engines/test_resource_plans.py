@@ -1,4 +1,4 @@
-"""Resource plans: what is kept, which status follows which, what is refused. The words are those of Hive's server."""
+"""Resource plans: their values, the order of their statuses, and refused changes. The messages are those of Hive's server."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_what_can_not_be_replaced(call: Call) -> None:
     assert states(call) == {"p": DISABLED, "q": DISABLED}
 
 
-def test_at_most_one_plan_is_active_whoever_activates(call: Call) -> None:
+def test_at_most_one_plan_is_active_when_several_clients_activate_one(call: Call) -> None:
     names = [f"p{number}" for number in range(4)]
     for name in names:
         create(call, name)

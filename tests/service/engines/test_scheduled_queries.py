@@ -1,4 +1,4 @@
-"""Scheduled queries: what is kept, who gets what is due, what becomes of what runs; on each database."""
+"""Scheduled queries: they are stored, each due one is handed to one poller, and executions end or time out; on each database."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def test_scheduled_queries_can_be_switched_off(utc: Call, make_metastore: Metast
 
 
 def test_no_two_pollers_get_one_execution(utc: Call, make_metastore: MetastoreMaker, at: Clock) -> None:
-    """Two servers poll at one moment for what is due; nothing is handed out twice, and nothing is left."""
+    """Eight pollers on two servers ask at one moment for due queries. Each query is handed out once."""
     names = [f"q{number}" for number in range(20)]
     create(utc, *names)
     at(NOON + 600)
