@@ -1,4 +1,4 @@
-"""Pages of what there is, on each database: in order, without gaps, from statements that read a page and no more."""
+"""Pages of all objects, on each database: in order, without gaps, from statements that read a page and no more."""
 
 from __future__ import annotations
 
@@ -123,8 +123,8 @@ def test_events_come_page_by_page_the_last_first(logged: Call, call: Call, monke
     make_table(logged, "u")
     add_partitions(logged, name, [[f"{number}"] for number in range(4)])
     rows, sizes = every(lambda key: browsing.events(logged, {}, key, 2), None)
-    told = [(row.first, row.last, row.type, row.table) for row in rows]
-    assert told == [(3, 3, "ADD_PARTITION", "t"), (2, 2, "CREATE_TABLE", "u"), (1, 1, "CREATE_TABLE", "t")]
+    found = [(row.first, row.last, row.type, row.table) for row in rows]
+    assert found == [(3, 3, "ADD_PARTITION", "t"), (2, 2, "CREATE_TABLE", "u"), (1, 1, "CREATE_TABLE", "t")]
     assert sizes[0] == 2
     assert [row.type for row in browsing.events(logged, {"table": "t"}, None, 9).rows] == ["ADD_PARTITION", "CREATE_TABLE"]
     assert [row.table for row in browsing.events(logged, {"type": "CREATE_TABLE"}, None, 1).rows] == ["u"]

@@ -1,4 +1,4 @@
-"""What clients tell the log themselves: files that they wrote, and that they read something again."""
+"""Events that clients send for the log: files that they wrote, and metadata that they read again."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.on_one_database
 def test_the_reply_to_a_client_that_wrote_names_the_events(call: Call) -> None:
     name = partitioned(call, "1", "2")
     assert notifications.fire_listener_event(call, name, fire()) == [notifications.current_id(call)]
-    kind, told = newest(call)
-    assert (kind, told["replace"], told["files"], told["ptnObjJson"]) == ("INSERT", "true", ["file:/f###"], None)
+    kind, body = newest(call)
+    assert (kind, body["replace"], body["files"], body["ptnObjJson"]) == ("INSERT", "true", ["file:/f###"], None)
     make_table(call, "between")
     ids = notifications.fire_listener_event(call, name, fire(None, ["1"], ["2"]))
     found = [event for event in events(call) if event.eventId in ids]
@@ -55,7 +55,7 @@ def test_a_wrong_event_of_a_client_leaves_nothing(call: Call, request_: FireEven
 
 
 def reload(call: Call, name: TableName, refreshes: bool, **of: Any) -> Mapping[str, Any]:
-    """Say that a client read what it remembers again, or forgot it; return the message of the one event."""
+    """Report that a client read its cached metadata again, or forgot it; return the message of the one event."""
     data = FireEventRequestData(refreshEvent=refreshes)
     request = FireEventRequest(successful=True, data=data, dbName="default", tableName="t", **of)
     assert notifications.fire_listener_event(call, name, request) == [notifications.current_id(call)]
@@ -65,17 +65,17 @@ def reload(call: Call, name: TableName, refreshes: bool, **of: Any) -> Mapping[s
 
 
 @pytest.mark.parametrize("refreshes", [True, False])
-def test_a_client_that_read_anew_is_told(call: Call, refreshes: bool) -> None:
+def test_a_client_that_read_again_is_logged(call: Call, refreshes: bool) -> None:
     name = partitioned(call, "1", "2", "3")
 
     def values(text: str) -> list[str]:
         found: list[str] = orjson.loads(text)["1"]["lst"][2:]
         return found
 
-    told = reload(call, name, refreshes, tblParams={"by": "impala"})
-    assert (told["db"], told["table"], told["refreshEvent"]) == ("default", "t", str(refreshes).lower())
-    assert (told["ptnObjJson"], told["partitionListJson"]) == (None, None)
-    assert orjson.loads(told["tableObjJson"])["9"]["map"][3]["by"] == "impala"
+    body = reload(call, name, refreshes, tblParams={"by": "impala"})
+    assert (body["db"], body["table"], body["refreshEvent"]) == ("default", "t", str(refreshes).lower())
+    assert (body["ptnObjJson"], body["partitionListJson"]) == (None, None)
+    assert orjson.loads(body["tableObjJson"])["9"]["map"][3]["by"] == "impala"
     assert "by" not in tables.get_table(call, name).parameters
     assert values(reload(call, name, refreshes, partitionVals=["2"])["ptnObjJson"]) == ["2"]
     several = reload(call, name, refreshes, batchPartitionValsForRefresh=[["1"], ["3"], ["gone"]])
@@ -83,7 +83,7 @@ def test_a_client_that_read_anew_is_told(call: Call, refreshes: bool) -> None:
     assert several["ptnObjJson"] is None
 
 
-def test_what_a_transaction_wrote_is_told_when_it_is_asked_for(call: Call) -> None:
+def test_the_writes_of_a_transaction_are_returned_and_are_not_events(call: Call) -> None:
     name = partitioned(call, "1", "2")
     last = notifications.current_id(call)
     notifications.add_writes(call, name, [written(7, "file:/a", values=["1"]), written(7, "file:/b", values=["2"])])

@@ -1,4 +1,4 @@
-"""What the log tells of each change, how events are numbered, filtered, counted and forgotten."""
+"""The notification log: its events of each change, and how events are numbered, filtered, counted and removed."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def test_an_empty_log(call: Call) -> None:
 
 def test_changes_of_a_table(call: Call) -> None:
     name = make_table(call, "t")
-    kind, told = newest(call)
-    assert (kind, told["db"], told["table"], told["tableType"], told["files"]) == ("CREATE_TABLE", "default", "t", "MANAGED_TABLE", [])
-    assert orjson.loads(told["tableObjJson"])["1"] == {"str": "t"}
+    kind, body = newest(call)
+    assert (kind, body["db"], body["table"], body["tableType"], body["files"]) == ("CREATE_TABLE", "default", "t", "MANAGED_TABLE", [])
+    assert orjson.loads(body["tableObjJson"])["1"] == {"str": "t"}
     table = deepcopy(tables.get_table(call, name))
     table.tableName = "u"
     alter_table(call, name, table)
-    kind, told = newest(call)
-    assert (kind, told["table"], told["isTruncateOp"]) == ("ALTER_TABLE", "t", "false")
-    assert [orjson.loads(told[f"tableObj{when}Json"])["1"]["str"] for when in ("Before", "After")] == ["t", "u"]
+    kind, body = newest(call)
+    assert (kind, body["table"], body["isTruncateOp"]) == ("ALTER_TABLE", "t", "false")
+    assert [orjson.loads(body[f"tableObj{when}Json"])["1"]["str"] for when in ("Before", "After")] == ["t", "u"]
     renamed = TableName("hive", "default", "u")
     tables.truncate_table(call_of(call.metastore, "truncate_table"), renamed, None, None)
     assert newest(call)[1]["isTruncateOp"] == "true"
@@ -72,7 +72,7 @@ def test_changes_of_a_table(call: Call) -> None:
     assert (last.eventType, last.catName, last.dbName, last.tableName) == ("DROP_TABLE", "hive", "default", "u")
 
 
-def test_a_table_that_is_made_with_constraints_tells_of_them_too(call: Call) -> None:
+def test_a_table_that_is_made_with_constraints_logs_them_too(call: Call) -> None:
     key = SQLPrimaryKey(table_db="default", table_name="t", column_name="a", key_seq=1, pk_name="p", catName="hive")
     filled = SQLNotNullConstraint(table_db="default", table_name="t", column_name="b", nn_name="n", catName="hive")
     last = notifications.current_id(call)
@@ -80,34 +80,34 @@ def test_a_table_that_is_made_with_constraints_tells_of_them_too(call: Call) -> 
     assert types(call, last) == ["CREATE_TABLE", "ADD_PRIMARYKEY", "ADD_NOTNULLCONSTRAINT"]
     assert orjson.loads(newest(call)[1]["notNullConstraintListJson"][0])["4"] == {"str": "b"}
     constraints.drop(call, TableName("hive", "default", "t"), "p")
-    kind, told = newest(call)
-    assert (kind, told["dbName"], told["tableName"], told["constraintName"]) == ("DROP_CONSTRAINT", "default", "t", "p")
+    kind, body = newest(call)
+    assert (kind, body["dbName"], body["tableName"], body["constraintName"]) == ("DROP_CONSTRAINT", "default", "t", "p")
 
 
 def test_changes_of_partitions(call: Call) -> None:
     name = partitioned(call, "1", "2")
-    kind, told = newest(call)
-    assert (kind, told["partitions"]) == ("ADD_PARTITION", [{"k": "1"}, {"k": "2"}])
-    assert [orjson.loads(each)["1"] for each in told["partitionListJson"]] == [{"lst": ["str", 1, "1"]}, {"lst": ["str", 1, "2"]}]
+    kind, body = newest(call)
+    assert (kind, body["partitions"]) == ("ADD_PARTITION", [{"k": "1"}, {"k": "2"}])
+    assert [orjson.loads(each)["1"] for each in body["partitionListJson"]] == [{"lst": ["str", 1, "1"]}, {"lst": ["str", 1, "2"]}]
     last = notifications.current_id(call)
     alter_partitions(call, name, deepcopy(partitions.get_partitions(call, name)))
-    told_of = [message(event)["keyValues"] for event in events(call, last)]
-    assert told_of == [{"k": "1"}, {"k": "2"}]
+    keys = [message(event)["keyValues"] for event in events(call, last)]
+    assert keys == [{"k": "1"}, {"k": "2"}]
     moved = deepcopy(partitions.get_partition(call, name, ["2"]))
     moved.values = ["3"]
     rename_partition(call, name, ["2"], moved)
-    kind, told = newest(call)
-    assert (kind, told["keyValues"], told["isTruncateOp"]) == ("ALTER_PARTITION", {"k": "2"}, "false")
-    assert orjson.loads(told["partitionObjAfterJson"])["1"]["lst"][2:] == ["3"]
+    kind, body = newest(call)
+    assert (kind, body["keyValues"], body["isTruncateOp"]) == ("ALTER_PARTITION", {"k": "2"}, "false")
+    assert orjson.loads(body["partitionObjAfterJson"])["1"]["lst"][2:] == ["3"]
     tables.truncate_table(call_of(call.metastore, "truncate_table"), name, ["k=1"], None)
-    kind, told = newest(call)
-    assert (kind, told["keyValues"], told["isTruncateOp"]) == ("ALTER_PARTITION", {"k": "1"}, "true")
+    kind, body = newest(call)
+    assert (kind, body["keyValues"], body["isTruncateOp"]) == ("ALTER_PARTITION", {"k": "1"}, "true")
     drop_partitions(call, name, ["k=1", "k=3"], delete_data=True, if_exists=False)
-    kind, told = newest(call)
-    assert (kind, told["partitions"]) == ("DROP_PARTITION", [{"k": "1"}, {"k": "3"}])
+    kind, body = newest(call)
+    assert (kind, body["partitions"]) == ("DROP_PARTITION", [{"k": "1"}, {"k": "3"}])
 
 
-def test_nothing_added_tells_nothing(call: Call) -> None:
+def test_nothing_added_logs_nothing(call: Call) -> None:
     name = partitioned(call, "1")
     last = notifications.current_id(call)
     add(call, name, deepcopy(partitions.get_partitions(call, name)), if_not_exists=True)
@@ -134,7 +134,7 @@ def test_databases_catalogs_and_functions(call: Call, tmp_path: Any) -> None:
     ]
 
 
-def test_a_dropped_database_tells_of_its_tables_first(call: Call) -> None:
+def test_a_dropped_database_logs_its_tables_first(call: Call) -> None:
     make_database(call, "d")
     for name in ("t1", "t2"):
         make_table(call, name, database="d")
@@ -204,15 +204,15 @@ def test_transactions(call: Call) -> None:
     )
     found = [(event.eventType, message(event)) for event in events(call, last)]
     assert [kind for kind, _ in found] == ["OPEN_TXN", "COMMIT_TXN", "ABORT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID", "COMMIT_COMPACTION"]
-    told = [each for _, each in found]
-    assert (told[0]["fromTxnId"], told[0]["toTxnId"], told[0]["txnIds"]) == (5, 6, [5, 6])
-    assert [each["txnid"] for each in told[1:4]] == [5, 6, 8]
-    assert [each["dbsUpdated"] for each in told[2:4]] == [["d"], []]
-    assert (told[4]["txnIdList"], told[4]["writeIdList"]) == ([5], [1])
-    assert (told[5]["type"], told[5]["compactionId"], told[5]["partName"]) == ("MAJOR", 3, "k=1")
+    messages = [each for _, each in found]
+    assert (messages[0]["fromTxnId"], messages[0]["toTxnId"], messages[0]["txnIds"]) == (5, 6, [5, 6])
+    assert [each["txnid"] for each in messages[1:4]] == [5, 6, 8]
+    assert [each["dbsUpdated"] for each in messages[2:4]] == [["d"], []]
+    assert (messages[4]["txnIdList"], messages[4]["writeIdList"]) == ([5], [1])
+    assert (messages[5]["type"], messages[5]["compactionId"], messages[5]["partName"]) == ("MAJOR", 3, "k=1")
 
 
-def test_a_transaction_tells_of_itself(call: Call) -> None:
+def test_a_transaction_logs_its_begin_and_its_end(call: Call) -> None:
     last = notifications.current_id(call)
     who = {"user": "u", "hostname": "h"}
     writing = transactions.open_transactions(call, idl.OpenTxnRequest(num_txns=3, **who))
@@ -220,8 +220,8 @@ def test_a_transaction_tells_of_itself(call: Call) -> None:
     commit_transaction(call, idl.CommitTxnRequest(txnid=writing[0]))
     commit_transaction(call, idl.CommitTxnRequest(txnid=reading[0]))
     transactions.abort_transactions(call, [writing[1], reading[1]])
-    told = [(event.eventType, message(event)) for event in events(call, last)]
-    assert [(kind, each.get("txnid", each.get("txnIds"))) for kind, each in told] == [
+    messages = [(event.eventType, message(event)) for event in events(call, last)]
+    assert [(kind, each.get("txnid", each.get("txnIds"))) for kind, each in messages] == [
         ("OPEN_TXN", writing),
         ("COMMIT_TXN", writing[0]),
         ("ABORT_TXN", writing[1]),
@@ -369,11 +369,11 @@ def test_statements(call: Call, counts: StatementCounts) -> None:
     counts("write", lambda: notifications.add_writes(call, name, files))
 
 
-def test_the_new_column_of_a_table_is_told(call: Call) -> None:
+def test_the_new_column_of_a_table_is_logged(call: Call) -> None:
     name = make_table(call, "t")
     table = deepcopy(tables.get_table(call, name))
     table.sd.cols.append(FieldSchema(name="new", type="int"))
     alter_table(call, name, table)
-    _, told = newest(call)
-    columns = [orjson.loads(told[f"tableObj{when}Json"])["7"]["rec"]["1"]["lst"][2:] for when in ("Before", "After")]
+    _, body = newest(call)
+    columns = [orjson.loads(body[f"tableObj{when}Json"])["7"]["rec"]["1"]["lst"][2:] for when in ("Before", "After")]
     assert [len(each) for each in columns] == [2, 3]

@@ -1,4 +1,4 @@
-"""A Hive client's release by what it calls, and what depends on it."""
+"""The release of a Hive client: it is derived from the client's calls, and special characters depend on it."""
 
 from __future__ import annotations
 

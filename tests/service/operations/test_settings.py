@@ -70,7 +70,7 @@ SECRETS = (
 
 @pytest.mark.parametrize("name", SECRETS)
 @pytest.mark.parametrize("prefix", ["", "hive.", "metastore.", "hive.metastore."])
-def test_a_secret_of_a_hive_configuration_is_told_to_nobody(make_metastore: MetastoreMaker, prefix: str, name: str) -> None:
+def test_a_secret_of_a_hive_configuration_is_returned_to_nobody(make_metastore: MetastoreMaker, prefix: str, name: str) -> None:
     call = call_of(make_metastore(other={name: "hunter2", f"{prefix}{name}": "hunter2"}))
     with pytest.raises(ConfigValueSecurity, match="cannot be accessed"):
         get_config_value(call, prefix + name, None)
@@ -79,14 +79,14 @@ def test_a_secret_of_a_hive_configuration_is_told_to_nobody(make_metastore: Meta
     assert "hunter2" not in str(refused.value)
 
 
-def test_a_secret_of_our_own_is_told_under_none_of_hives_names(make_metastore: MetastoreMaker) -> None:
+def test_a_secret_of_our_own_is_returned_under_none_of_hives_names(make_metastore: MetastoreMaker) -> None:
     call = call_of(make_metastore(ldap_bind_password="hunter2"))
     for name in ("metastore.authentication.ldap.bindpw", "hive.metastore.authentication.ldap.bindpw"):
         with pytest.raises(ConfigValueSecurity, match="cannot be accessed"):
             get_config_value(call, name, None)
 
 
-def test_a_password_in_an_address_is_not_told(make_metastore: MetastoreMaker) -> None:
+def test_a_password_in_an_address_is_not_returned(make_metastore: MetastoreMaker) -> None:
     other = {
         "hive.druid.metadata.uri": "jdbc:mysql://druid:hunter2@host/d?user=u&password=hunter2&x=1",
         "hive.exec.scratchdir": "/tmp/hive",
