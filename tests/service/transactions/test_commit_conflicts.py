@@ -1,4 +1,4 @@
-"""What commits of transactions that changed rows do beside others, on fast paths and on the portable way."""
+"""Commits of row changes beside other transactions: conflicts and waits, on fast paths and on the portable way."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def state(call: Call, key: int) -> object:
 
 
 def just_before_its_commit(monkeypatch: pytest.MonkeyPatch, call: Call, end: Callable[[], None], other: Callable[[], Any]) -> Any:
-    """Run `end`; when all that it does but COMMIT is done, begin with `other`, and go on when that waits. Return what `other` returns."""
+    """Run `end` up to its COMMIT, start `other` in another thread, and commit when `other` waits. Return the result of `other`."""
     real, own = Database._commit, current_thread()
     begun: list[Future[Any]] = []
     with ThreadPoolExecutor(1) as pool:
@@ -164,7 +164,7 @@ def test_several_tables_that_a_transaction_changed_are_judged(call: Call) -> Non
 
 
 def test_none_who_opens_waits_for_a_commit_that_waits_for_its_table(call_of_many: Call) -> None:
-    """They would all wait for who holds the table, and a commit that the table waits for could meet them."""
+    """Else they would all wait for the holder of the table, which may itself wait for a commit."""
     call = call_of_many
     key = begin_one(call)
     write(call, key)
@@ -204,7 +204,7 @@ def test_a_change_does_not_wait_for_what_others_are_about_to_commit(call_of_many
 @pytest.mark.parametrize("noted", [{"operation": UPDATED}, {"operation": INSERTED}, {"partition": "p=2"}, {"write_id": 7}])
 @pytest.mark.parametrize("operation", [INSERT, UPDATE])
 def test_what_is_noted_by_now_is_committed(call: Call, operation: int, noted: dict[str, object]) -> None:
-    """Not what the client asked for: another one may have changed it."""
+    """The rows of the database are committed, not the hint of the client: another client may have changed them."""
     key = begin_one(call)
     intent = {"table": "t", "partition": "p=1", "write_id": write(call, key, operation, partition="p=1")}
     intent |= {"operation": INSERTED if operation == INSERT else UPDATED} | noted
@@ -342,12 +342,12 @@ def test_no_row_is_held_but_those_of_the_transaction_and_its_table(call: Call, o
             text, literals, _ = call.database.compiled[clause]
             session.cursor.execute(f"EXPLAIN {text.replace('row_count() = 1', '1 = 1')}", {**literals, **names})
             lines = session.cursor.fetchall()
-            found += [(line[2], *(line[3:6:2] if len(line) == 10 else line[4:7:2])) for line in lines]  # MySQL tells the partitions too
+            found += [(line[2], *(line[3:6:2] if len(line) == 10 else line[4:7:2])) for line in lines]  # MySQL shows the partitions too
         return found
 
     counted = [("write_id_counters", "range", "PRIMARY"), ("counters", "eq_ref", "PRIMARY")]
     plans = call.database.read(work)
-    assert plans.pop(2)[0] == "transaction_components"  # which is only looked at, in whatever way: an UPDATE locks no rows of other tables
+    assert plans.pop(2)[0] == "transaction_components"  # only read, so its plan does not matter: an UPDATE locks no rows of other tables
     assert plans == [
         ("transaction_components", "range", "ix_transaction_components_transaction_id"),
         counted[0],

@@ -1,4 +1,4 @@
-"""A base without rows hides what was truncated or dropped without a deletion, once its transaction has committed."""
+"""A base without rows hides the rows that were truncated or dropped without a deletion, once its transaction has committed."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def test_what_hive_4_truncates_is_read_until_its_transaction_commits(
     assert mark(folder, write_id) == "truncated"
     assert read(call, folder) == rows
     event = notifications.get_next(call, NotificationEventRequest(lastEvent=0))[-1]
-    told = orjson.loads(message_text(event))
+    message = orjson.loads(message_text(event))
     assert event.eventType == ("ALTER_TABLE" if named is None else "ALTER_PARTITION")
-    assert (told["isTruncateOp"], told["writeId"]) == ("true", write_id)
+    assert (message["isTruncateOp"], message["writeId"]) == ("true", write_id)
     held = get_table_of(call, name) if named is None else get_partition(call, name, ["1"])
     assert (held.parameters["numRows"], held.writeId) == ("0", write_id)
     if commits:

@@ -1,7 +1,8 @@
 """Each call that has a fast path does the same on it as on the portable way: the same answer, the same rows, the same log.
 
-A scenario runs twice in one database, once with the fast paths and once without, each in a Hive database of its own; what is compared has
-the ids of transactions counted from the scenario's begin. That its last call takes the fast path where it says so is looked at, too.
+A scenario runs twice in one database of the server, once with the fast paths and once without, each in a Hive database of its own. The
+outcomes are compared with the ids of transactions counted from the scenario's begin. Its last call must take the fast path on the databases
+that the scenario names.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from tests.support.fast_path_scenarios import MAX_OPEN, SCENARIOS, Scenario, Wor
 from tests.support.txns import INSERT
 
 BASE = 1000
-"""Ids of transactions are above it, and no other number of a scenario is: so they can be told apart in what is compared."""
+"""A number that only the ids of transactions exceed: so they are recognised in an outcome."""
 
 
 TRIES = ("try_open", "try_commit", "try_abort", "try_allocate", "try_lock")
 
 
 class Switch:
-    """Lets calls take their fast paths, or none; `took` tells whether the last call that has one took it."""
+    """Switches the fast paths of all calls on or off. `took` is whether the last call that has one took it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.on = self.took = False
@@ -95,7 +96,7 @@ def outcome(call: Call, database: str, work: Scenario) -> str:
 
 
 def log(world: World) -> list[object]:
-    """Return what the log tells of a scenario."""
+    """Return the events of a scenario in the notification log."""
     events = notifications.get_next(world.call, NotificationEventRequest(lastEvent=world.event))
     return [(each.eventType, each.dbName, each.tableName, each.catName, each.messageFormat, message(each)) for each in events]
 

@@ -1,4 +1,4 @@
-"""What fast paths of the ends of transactions, of write ids and of locks do beside others that change the same rows meanwhile."""
+"""Fast paths of the ends of transactions, of write ids and of locks, beside other sessions that change the same rows meanwhile."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def test_many_are_aborted_with_what_one_of_them_notes_meanwhile(logged: Call, ap
     _, found = logged.database.read(transaction_rows.shown)
     assert {each.id: each.state for each in found} == dict.fromkeys(keys, ABORTED) | dict.fromkeys(others, OPEN)
     events = notifications.get_next(logged, NotificationEventRequest(lastEvent=last))
-    told = [orjson.loads(each.message) for each in events]
-    assert [(each["txnid"], each["dbsUpdated"]) for each in told] == [(keys[0], ["db"]), (keys[1], ["other"]), (keys[2], [])]
+    messages = [orjson.loads(each.message) for each in events]
+    assert [(each["txnid"], each["dbsUpdated"]) for each in messages] == [(keys[0], ["db"]), (keys[1], ["other"]), (keys[2], [])]
     assert count(logged, [schema.locks]) == {"locks": 0}
 
 
@@ -129,8 +129,8 @@ ALLOCATED = (schema.write_ids, schema.write_id_ranges)
 
 def allocations(call: Call) -> list[tuple[list[int], list[int]]]:
     events = notifications.get_next(call, NotificationEventRequest(lastEvent=0))
-    told = [orjson.loads(each.message) for each in events if each.eventType == "ALLOC_WRITE_ID"]
-    return [(each["txnIdList"], each["writeIdList"]) for each in told]
+    messages = [orjson.loads(each.message) for each in events if each.eventType == "ALLOC_WRITE_ID"]
+    return [(each["txnIdList"], each["writeIdList"]) for each in messages]
 
 
 def test_when_one_ends_meanwhile_none_gets_a_write_id(logged: Call) -> None:
@@ -172,7 +172,7 @@ def test_a_lock_meets_what_was_added_while_it_waited_for_its_turn(call: Call) ->
     assert states == [LockState.WAITING]
 
 
-def test_an_abort_tells_what_is_noted_while_it_waits(logged: Call) -> None:
+def test_an_abort_reports_the_databases_that_are_noted_while_it_waits(logged: Call) -> None:
     key = begin_one(logged)
 
     def change(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""What transactions, locks and compactions keep of tables and partitions follows renames and goes with drops."""
+"""The dependents of tables and partitions: rows of transactions, locks and compactions follow a rename and are removed by a drop."""
 
 from __future__ import annotations
 

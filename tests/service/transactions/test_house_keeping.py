@@ -1,4 +1,4 @@
-"""What is given up and forgotten, what stays for whom, and that nothing grows for ever."""
+"""House keeping: it gives up and removes old transactions and locks, keeps rows that an open reader needs, and bounds their number."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def test_transactions_without_heartbeat_are_aborted_with_all_they_hold(call: Cal
     assert house_keeping.abort_timed_out(loud) == 0
     assert rows(call, schema.transactions, "id", "state") == [*((key, "a") for key in keys), (replicated, "o")]
     assert locks.show_locks(call) == []
-    (told,) = heard
-    assert isinstance(told, AbortTransactions)
-    assert (told.transactions, told.databases) == (keys, {keys[0]: ["db"]})
+    (aborted,) = heard
+    assert isinstance(aborted, AbortTransactions)
+    assert (aborted.transactions, aborted.databases) == (keys, {keys[0]: ["db"]})
     assert [event.transactions for event, _ in after.seen] == [keys]
     with pytest.raises(TransactionAborted):
         locks.heartbeat(call, 0, keys[0])
@@ -171,7 +171,7 @@ def test_what_an_earlier_transaction_wrote_later_stays_seen(
     assert [row[0] for row in rows(call, schema.write_ids, "write_id")] == ([] if ends is commit else [3, 2])
 
 
-def test_write_ids_of_a_table_made_anew_meanwhile_stay(call: Call, hasty: Metastore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_ids_of_a_table_that_is_made_again_meanwhile_stay(call: Call, hasty: Metastore, monkeypatch: pytest.MonkeyPatch) -> None:
     early = begin_one(call)
     write(call, early, INSERT)
     commit(call, early)
@@ -309,7 +309,7 @@ def load(call: Call, random: Random) -> Iterator[int]:
             try:
                 commit(call, key, exclWriteEnabled=random.random() < 0.5)
             except TransactionAborted:
-                # As a compaction does it: what an aborted transaction wrote is removed.
+                # As a compaction does it: the components of an aborted transaction are removed.
                 call.database.write(
                     lambda session, key=key: session.cursor.execute(  # type: ignore[misc]
                         f"DELETE FROM transaction_components WHERE transaction_id = {key}"

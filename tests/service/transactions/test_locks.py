@@ -127,21 +127,21 @@ def test_a_lock_that_waits_says_since_when(call: Call) -> None:
     assert held.acquiredat >= waits[two]
 
 
-def test_the_first_of_all_that_hold_a_lock_back_is_told(call: Call) -> None:
-    """Whether that is on the same table, or on the database of it; for a lock on a database also what is on any table in it."""
+def test_the_first_of_all_that_hold_a_lock_back_is_shown(call: Call) -> None:
+    """A lock is held back by one on its table or on its database. A lock on a database is held back by one on any table in it, too."""
     on_table, _ = ask(call, component(EXCLUSIVE, "db", "t"))
     on_other, _ = ask(call, component(EXCLUSIVE, "db", "u"))
     ask(call, component(EXCLUSIVE, "elsewhere", "t"))
     whole, _ = ask(call, component(EXCLUSIVE, "db"))
     later, _ = ask(call, component(READ, "db", "t"), component(READ, "db", "v"))
     another, _ = ask(call, component(READ, "db", "u", "p=q"))
-    told = {(each.lockid, each.lockIdInternal): (each.blockedByExtId, each.blockedByIntId) for each in locks.show_locks(call)}
-    assert told[whole, 1] == (on_table, 1)
-    assert (told[later, 1], told[later, 2]) == ((on_table, 1), (whole, 1))
-    assert told[another, 1] == (on_other, 1)
+    blockers = {(each.lockid, each.lockIdInternal): (each.blockedByExtId, each.blockedByIntId) for each in locks.show_locks(call)}
+    assert blockers[whole, 1] == (on_table, 1)
+    assert (blockers[later, 1], blockers[later, 2]) == ((on_table, 1), (whole, 1))
+    assert blockers[another, 1] == (on_other, 1)
     locks.unlock(call, on_table)
-    told = {(each.lockid, each.lockIdInternal): (each.blockedByExtId, each.blockedByIntId) for each in locks.show_locks(call)}
-    assert (told[whole, 1], told[later, 1]) == ((on_other, 1), (whole, 1))
+    blockers = {(each.lockid, each.lockIdInternal): (each.blockedByExtId, each.blockedByIntId) for each in locks.show_locks(call)}
+    assert (blockers[whole, 1], blockers[later, 1]) == ((on_other, 1), (whole, 1))
 
 
 def test_a_name_that_is_none_is_refused_whether_there_are_locks_or_not(call: Call) -> None:
@@ -190,14 +190,14 @@ def test_statements_do_not_grow_with_what_waits(call: Call, counts: StatementCou
     first, _ = ask(call, component(EXCLUSIVE, "db", "t"))
     waiting = [ask(call, component(EXCLUSIVE, "db", "t"))[0] for _ in range(number)]
     key, _ = counts("lock", lambda: ask(call, component(EXCLUSIVE, "db", "t"), component(READ, "db", "u")))
-    counts("check one that waits", lambda: check(call, waiting[-1]))  # itself, and what stands before it
+    counts("check one that waits", lambda: check(call, waiting[-1]))  # reads itself, and the locks before it
     counts("check one that is held", lambda: check(call, first))
     counts("unlock", lambda: locks.unlock(call, key))
     counts("heartbeat", lambda: locks.heartbeat(call, waiting[0], 0))
 
 
 class Holders:
-    """Counts who holds what they were granted; more than one exclusive holder of an object is a failure."""
+    """Counts the holders of each table, and keeps each table that two hold exclusively at once: the test then fails."""
 
     def __init__(self) -> None:
         self.guard = threading.Lock()
@@ -239,7 +239,7 @@ def test_exclusive_holders_never_overlap_on_two_servers(call: Call, make_metasto
                 locks.heartbeat(mine, key, 0)
                 holders.leave(tables)
                 locks.unlock(mine, key)
-        except BaseException as error:  # noqa: BLE001  # told by the main thread
+        except BaseException as error:  # noqa: BLE001  # reported by the main thread
             errors.append(error)
 
     threads = [threading.Thread(target=client, args=(number,)) for number in range(8)]
@@ -253,7 +253,7 @@ def test_exclusive_holders_never_overlap_on_two_servers(call: Call, make_metasto
     assert shown(call) == []
 
 
-def test_a_table_of_shown_locks_may_be_told_with_its_database(call: Call) -> None:
+def test_a_table_of_shown_locks_may_be_given_with_its_database(call: Call) -> None:
     held, _ = ask(call, component(READ, "db", "t"))
     ask(call, component(READ, "db", "u"))
     assert [each.lockid for each in locks.show_locks(call, table="DB.t")] == [held]

@@ -48,7 +48,7 @@ ACQUIRED, WAITING = LockState.ACQUIRED, LockState.WAITING
 
 @pytest.fixture
 def other(call: Call, make_metastore: MetastoreMaker) -> Call:  # after the objects that the first one makes
-    """A call to another server on the same database, which saw nothing of what the first one did."""
+    """A call to another server on the same database, which has not seen the changes of the first one."""
     return call_of(make_metastore())
 
 
@@ -262,7 +262,7 @@ def test_a_dropped_database_takes_write_ids_with_it(quiet: Call, other: Call, ta
     assert noted(quiet, key) == {"t": None}
 
 
-def test_what_another_server_gives_anew_is_noted(quiet: Call, other: Call) -> None:
+def test_a_write_id_that_another_server_allocates_again_is_noted(quiet: Call, other: Call) -> None:
     key = begin_one(quiet)
     number = allocate(quiet, [key])[key]
     assert allocate(other, [key], reallocate=True) == {key: number + 1}

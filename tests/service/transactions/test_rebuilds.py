@@ -57,7 +57,7 @@ def test_one_transaction_at_a_time_rebuilds_a_view(call: Call) -> None:
 
 
 def made_now(call: Call, *tables: str, as_json: bool = False) -> CreationMetadata:
-    """Return what a view made now from tables keeps."""
+    """Return the creation metadata that a view keeps if it is made now from these tables."""
     seen = {reply.fullTableName: of_table_reply(reply) for reply in write_ids.get_valid_write_ids(call, tables)}
     text = format_write_ids(TableSnapshots(7, seen))
     if as_json:
@@ -77,7 +77,7 @@ def run(call: Call, operation: int, table: str = "t") -> None:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_changes_of_source_tables_are_told_and_inserts_are_not(call: Call, as_json: bool) -> None:
+def test_changes_of_source_tables_are_reported_and_inserts_are_not(call: Call, as_json: bool) -> None:
     run(call, UPDATE)
     made = made_now(call, "db.t", "db.u", as_json=as_json)
     nothing = Materialization(sourceTablesUpdateDeleteModified=False, sourceTablesCompacted=False)
@@ -91,16 +91,16 @@ def test_changes_of_source_tables_are_told_and_inserts_are_not(call: Call, as_js
     assert (changed.sourceTablesUpdateDeleteModified, changed.sourceTablesCompacted) == (True, False)
 
 
-def test_a_compaction_of_a_source_is_told(call: Call) -> None:
+def test_a_compaction_of_a_source_is_reported(call: Call) -> None:
     run(call, INSERT)
     made = made_now(call, "db.t")
     compactions.compact(call, CompactionRequest(dbname="db", tablename="t", type=CompactionType.MAJOR))
-    told = since(call, made)
-    assert told is not None
-    assert (told.sourceTablesUpdateDeleteModified, told.sourceTablesCompacted) == (False, True)
+    changes = since(call, made)
+    assert changes is not None
+    assert (changes.sourceTablesUpdateDeleteModified, changes.sourceTablesCompacted) == (False, True)
 
 
-def test_what_can_not_be_told_is_no_answer(call: Call) -> None:
+def test_there_is_no_answer_where_changes_can_not_be_known(call: Call) -> None:
     run(call, INSERT)
     made = made_now(call, "db.t")
     for text in (None, "", json.dumps({"tableSnapshots": {"db.t": {}}}), "7$db.other:1:9223372036854775807::"):
@@ -210,7 +210,7 @@ def made_at(call: Call, view: TableName) -> int:
     return made.materializationTime or 0
 
 
-def test_a_view_tells_when_it_was_made_last(call: Call) -> None:
+def test_a_view_shows_when_it_was_made_last(call: Call) -> None:
     """Hive answers from a view that lags behind as long as that is within its window (`rewriting.time.window`)."""
     made = CreationMetadata(catName="hive", dbName="default", tblName="v", tablesUsed=["default.s"], materializationTime=7)
     begun = now_ms()

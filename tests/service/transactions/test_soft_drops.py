@@ -1,4 +1,4 @@
-"""What was dropped while it was read is deleted once its readers are gone."""
+"""Soft drops: the folder of a table or partition that is dropped while it is read is deleted once its readers have ended."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def test_a_dropped_tables_folder_goes_when_its_readers_are_gone(call: Call) -> N
 @pytest.mark.parametrize("partitioned", [False, True])
 @pytest.mark.parametrize("later", ["", "table"])
 def test_what_a_transaction_drops_without_its_data_goes_when_its_readers_are_gone(call: Call, partitioned: bool, later: str) -> None:
-    """As Hive 4 drops where readers take no locks; what else is dropped afterwards does not matter."""
+    """Hive 4 drops in this way where readers take no locks. A later drop of the whole table does not matter."""
     name, folder = acid_table(call, keys=(("k", "string"),) if partitioned else ())
     if partitioned:
         add_partitions(call, name, [["1"]])
@@ -71,7 +71,7 @@ def test_what_a_transaction_drops_without_its_data_goes_when_its_readers_are_gon
 
 
 def test_a_table_that_is_made_again_lies_elsewhere(call: Call) -> None:
-    """What a reader still reads of the dropped one is not part of the new one, whose write ids begin again."""
+    """The new table's write ids begin again, so the old files that readers still need must not be in its folder."""
     places = []
     for _ in range(2):
         making = acid.begin(call.metastore)

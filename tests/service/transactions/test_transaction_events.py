@@ -1,4 +1,4 @@
-"""What the notification log tells of transactions that are opened, get write ids, or end."""
+"""Events of the notification log about transactions that are opened, get write ids, or end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def text(event: NotificationEvent) -> bytes:
 
 
 def check(call: Call, after: int, wanted: Wanted) -> None:
-    """Look that the log tells these messages, to the byte."""
+    """Assert that the log has exactly these messages after an event, to the byte."""
     events = notifications.get_next(call, NotificationEventRequest(lastEvent=after))
     head = {"server": "", "servicePrincipal": ""}
     assert [(each.eventType, text(each)) for each in events] == [
@@ -59,7 +59,7 @@ def allocated(keys: Sequence[int], first: int, table: str = "t") -> tuple[str, d
 
 
 def is_packed(call: Call) -> list[bool]:
-    """Tell of each row of the log whether its message is made when it is read."""
+    """Return for each row of the log whether its message is made when it is read."""
     found = rows(call, schema.notifications, "sequence", "message", "events")
     assert {events for *_, events in found} == {1}
     return [message.startswith(ONE) for _, message, _ in sorted(found)]  # type: ignore[attr-defined]
@@ -125,8 +125,8 @@ def test_rows_that_hold_their_messages_are_read(logged: Call) -> None:
 
 def allocations(call: Call) -> list[tuple[list[int], list[int]]]:
     events = notifications.get_next(call, NotificationEventRequest(lastEvent=0, eventTypeList=["ALLOC_WRITE_ID"]))
-    told = [orjson.loads(text(each)) for each in events]
-    return [(each["txnIdList"], each["writeIdList"]) for each in told]
+    messages = [orjson.loads(text(each)) for each in events]
+    return [(each["txnIdList"], each["writeIdList"]) for each in messages]
 
 
 def test_what_only_the_statement_knows_stands_in_the_message(logged: Call) -> None:
@@ -139,7 +139,7 @@ def test_what_only_the_statement_knows_stands_in_the_message(logged: Call) -> No
     reader = begin(logged, 1, txn_type=TxnType.READ_ONLY)[0]
     commit(logged, reader)
     events = notifications.get_next(logged, NotificationEventRequest(lastEvent=0))
-    told = [(each.eventType, orjson.loads(text(each))) for each in events]
+    messages = [(each.eventType, orjson.loads(text(each))) for each in events]
     wanted: list[tuple[str, dict[str, object]]] = [
         ("OPEN_TXN", {"txnIds": keys, "fromTxnId": keys[0], "toTxnId": keys[2]}),
         ("ALLOC_WRITE_ID", {"dbName": "db", "tableName": table.lower(), "txnIdList": keys[:1], "writeIdList": [1]}),
@@ -147,8 +147,8 @@ def test_what_only_the_statement_knows_stands_in_the_message(logged: Call) -> No
         ("COMMIT_TXN", {"txnid": keys[1]}),
         ("ABORT_TXN", {"txnid": keys[2], "dbsUpdated": []}),
     ]
-    assert [kind for kind, _ in told] == [kind for kind, _ in wanted]
-    for (_, message), (_, part) in zip(told, wanted, strict=True):
+    assert [kind for kind, _ in messages] == [kind for kind, _ in wanted]
+    for (_, message), (_, part) in zip(messages, wanted, strict=True):
         assert part.items() <= message.items()
 
 

@@ -1,4 +1,4 @@
-"""Locks of transactions: what they note, what they wait for, and whom they are given up for."""
+"""Locks of transactions: they note the writes of their components, wait for other locks, and give up holders that timed out."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_an_incomplete_component_leaves_nothing(call: Call) -> None:
 
 @pytest.mark.parametrize("wanted", [READ, WRITE, EXCL_WRITE, EXCLUSIVE])
 def test_a_transaction_goes_on_while_others_wait_for_it(call: Call, wanted: int) -> None:
-    """Whatever it locks next: those who wait would else wait for it, and it for them, until one gives up."""
+    """Its next lock of any type is granted before older ones that wait for it. Else both would wait for each other until one gives up."""
     first, second, third = begin(call, 3)
     ask(call, component(EXCL_WRITE, operation=UPDATE), transaction=first)
     waiting, state = ask(call, component(EXCLUSIVE, operation=UPDATE), transaction=second)

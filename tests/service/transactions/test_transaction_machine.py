@@ -54,7 +54,7 @@ KINDS = {INSERT: "i", UPDATE: "u"}
 
 @dataclass
 class Txn:
-    """What the model knows of a transaction."""
+    """A transaction, as the model has it."""
 
     state: str = "o"
     intents: list[Intent] = field(default_factory=list)
@@ -63,13 +63,13 @@ class Txn:
 
 @dataclass
 class Model:
-    """What should be there; decided by `rules` alone."""
+    """The expected transactions, row changes and locks, decided by `rules` alone."""
 
     txns: dict[int, Txn] = field(default_factory=dict)
     next_write_id: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TABLES, 1))
     writes: list[RowChange] = field(default_factory=list)
     locks: dict[int, tuple[int, list[Component], bool]] = field(default_factory=dict)
-    """By id: transaction or 0, components, and whether it is granted."""
+    """Each lock by its id: its transaction or 0, its components, and whether it is granted."""
 
     def of(self, state: str) -> list[int]:
         return [key for key, each in self.txns.items() if each.state == state]

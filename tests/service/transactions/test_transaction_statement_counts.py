@@ -1,9 +1,9 @@
-"""How many SQL statements each operation on transactions, write ids and locks runs, whatever the size of the request.
+"""Numbers of SQL statements of each operation on transactions, write ids and locks: they do not grow with the request.
 
-The numbers stand in statement_counts.json (`tests/support/statement_counts.py`). BEGIN and COMMIT are not counted; a count of 1 is a
-statement that commits by itself, but where the comment says otherwise. On PostgreSQL
-one statement does what is done most often, and where it finds more to do it is one too many. On MariaDB the statements of such a change
-go together, with a guard among them, and where that refuses they were too many.
+The numbers are in statement_counts.json (`tests/support/statement_counts.py`). BEGIN and COMMIT are not counted. A count of 1 is a
+statement that commits by itself, except where a comment says otherwise. On PostgreSQL one statement does the most frequent change, and
+counts as one more where it finds more to do. On MariaDB the statements of such a change are sent together, with a guard among them, and
+count in addition where the guard refuses.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from tests.support.txns import (
 )
 
 SIZES = [1, 20, 40]
-"""One has numbers of its own, since it is what is done most; those of twenty and of forty are the same."""
+"""Sizes of a request. One is the most frequent and has numbers of its own; the numbers of twenty and of forty are the same."""
 
 
 def sized(size: int) -> str:
-    """Return what the name of a counted operation ends with."""
+    """Return the end of the name of a counted operation."""
     return "one" if size == 1 else "many"
 
 
@@ -112,7 +112,7 @@ def test_write_ids(call: Call, counts: StatementCounts, size: int) -> None:
     counts(f"allocate again, {of}", lambda: allocate(call, keys))  # those that were taken are given back
     counts(f"allocate in another table, {of}", lambda: allocate(call, keys, "u"))
     names = [f"db.{'tu'[number % 2]}{number // 2 or ''}" for number in range(size)]
-    counts(f"get, {of}", lambda: write_ids.get_valid_write_ids(call, names))  # what is open, the counters, and what is not seen
+    counts(f"get, {of}", lambda: write_ids.get_valid_write_ids(call, names))  # three: open transactions, counters, unseen write ids
     counts(f"get of an old snapshot, {of}", lambda: write_ids.get_valid_write_ids(call, names, "5:5:1,2:"))
     counts(f"get of a snapshot with holes, {of}", lambda: write_ids.get_valid_write_ids(call, names, "100000:5:1,2:5-99999"))
     counts(f"get of a whole snapshot, {of}", lambda: write_ids.get_valid_write_ids(call, names, "100000:100001::"))
@@ -184,7 +184,7 @@ def trips(call: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[],
     else:
         from metastore.store.drivers.postgresql_cursor import PostgreSQLCursor
 
-        plain, gathered = PostgreSQLCursor.execute, counting(PostgreSQLCursor._answers)  # what went out together is answered together
+        plain, gathered = PostgreSQLCursor.execute, counting(PostgreSQLCursor._answers)  # statements that are sent together have one answer
         monkeypatch.setattr(PostgreSQLCursor, "_answers", gathered)
         alone = counting(plain)
 

@@ -51,7 +51,7 @@ def open_now(call: Call) -> tuple[int, list[int], list[int], int | None]:
     return seen.mark, [key for key in seen.exceptions if key not in seen.aborted], sorted(seen.aborted), reply.min_open_txn
 
 
-def test_ids_follow_each_other_and_a_snapshot_tells_what_is_open_and_aborted(call: Call) -> None:
+def test_ids_follow_each_other_and_a_snapshot_lists_the_open_and_the_aborted(call: Call) -> None:
     assert open_now(call) == (0, [], [], None)
     assert begin(call, 3) == [1, 2, 3]
     assert begin(call) == [4]
@@ -253,7 +253,7 @@ def test_a_client_that_holds_exclusive_locks_is_not_judged_but_others_are_by_it(
         commit(call, third, exclWriteEnabled=False)
 
 
-def test_the_highest_transaction_in_conflict_is_told(call: Call) -> None:
+def test_the_highest_transaction_in_conflict_is_returned(call: Call) -> None:
     first, second, mine = begin(call, 3)
     for key in (first, second, mine):
         write(call, key)
@@ -383,7 +383,7 @@ class TestReplication:
         assert "repl.last.id" not in (databases.get_database(call, "hive", "default").parameters or {})
 
 
-def test_listeners_are_told_inside_and_after_each_change(call: Call) -> None:
+def test_listeners_are_called_inside_and_after_each_change(call: Call) -> None:
     within: list[Event] = []
     after = Remembering()
     loud = call_of(listening(call.metastore, Within(lambda event, _: within.append(event)), after))
@@ -397,7 +397,7 @@ def test_listeners_are_told_inside_and_after_each_change(call: Call) -> None:
     transactions.abort_transactions(loud, [third, fourth])
     commit(loud, begin_one(loud, replPolicy="p"), replPolicy="p", txn_type=TxnType.DEFAULT)
 
-    def told(events: list[Event]) -> list[tuple[object, ...]]:
+    def described(events: list[Event]) -> list[tuple[object, ...]]:
         out: list[tuple[object, ...]] = []
         for event in events:
             if isinstance(event, OpenTransactions | AbortTransactions):
@@ -406,7 +406,7 @@ def test_listeners_are_told_inside_and_after_each_change(call: Call) -> None:
                 out.append((type(event), event.transaction))
         return out
 
-    inside = told(within)
+    inside = described(within)
     assert inside == [
         (OpenTransactions, [1, 2, 3, 4]),
         (CommitTransaction, 1),
@@ -415,7 +415,7 @@ def test_listeners_are_told_inside_and_after_each_change(call: Call) -> None:
         (AbortTransactions, [4]),
         (OpenTransactions, [5]),
     ]
-    assert told([event for event, _ in after.seen]) == [*inside, (CommitTransaction, 5)]
+    assert described([event for event, _ in after.seen]) == [*inside, (CommitTransaction, 5)]
     lost = next(event for event in within if isinstance(event, AbortTransactions))
     assert lost.databases == {second: ["db"]}
 

@@ -1,4 +1,4 @@
-"""Write ids of transactions that were opened together are one row, and whoever asks is answered as if each had one of its own."""
+"""Write ids of transactions that were opened together are one row, and every call answers as if each had a row of its own."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class TestAllocation:
 
 
 class TestTogether:
-    """What several connections allocate at the same time."""
+    """Allocations by several connections at the same time."""
 
     def test_all_get_the_same_whatever_they_ask_for_together(self, call: Call) -> None:
         random = Random(3)

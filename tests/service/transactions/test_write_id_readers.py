@@ -1,4 +1,4 @@
-"""Whoever reads write ids is answered the same, whether they are rows or within ranges; house keeping removes both in one order."""
+"""Every reader of write ids gets the same answer, whether they are rows or within ranges. House keeping removes both in one order."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class TestHouseKeeping:
         assert count(call, [*STORED, schema.transactions]) == {"write_ids": 0, "write_id_ranges": 0, "transactions": 0}
         assert valid(call) == (3, [], set(), None)
 
-    def test_a_batch_is_seen_by_whoever_saw_it_open(self, call: Call, hasty: Metastore) -> None:
+    def test_a_batch_is_kept_for_a_reader_that_saw_it_open(self, call: Call, hasty: Metastore) -> None:
         """To the reader those that wrote nothing but within a range stay open, however long ago they committed."""
         keys = begin(call, 3)
         allocate(call, keys)
@@ -260,7 +260,7 @@ def test_what_is_new_and_gone_already_is_seen(call: Call, other: Call, make_meta
 
 @pytest.mark.parametrize("how", ["rename", "drop"])
 @pytest.mark.parametrize("locked", [True, False])
-def test_a_later_table_of_the_name_begins_anew(call: Call, other: Call, how: str, locked: bool) -> None:
+def test_a_later_table_of_the_name_begins_again(call: Call, other: Call, how: str, locked: bool) -> None:
     make_database(call, "db")
     name = transactional(call)
     if locked:

@@ -262,7 +262,7 @@ class TestReplication:
         assert valid(call) == (11, [4, 6], {4, 6}, None)
 
 
-def test_listeners_are_told_of_new_ids_only(call: Call) -> None:
+def test_listeners_are_called_for_new_ids_only(call: Call) -> None:
     within: list[Event] = []
     after = Remembering()
     loud = call_of(listening(call.metastore, Within(lambda event, _: within.append(event)), after))
@@ -271,12 +271,12 @@ def test_listeners_are_told_of_new_ids_only(call: Call) -> None:
     allocate(loud, [first, second])
     allocate(loud, [first, second])
     for events in (within, [event for event, _ in after.seen]):
-        told = [event for event in events if isinstance(event, AllocateWriteIds)]
-        assert [[(each.txnId, each.writeId) for each in event.allocated] for event in told] == [[(first, 1)], [(second, 2)]]
-        assert {(event.catalog, event.database, event.table) for event in told} == {("hive", "db", "t")}
+        found = [event for event in events if isinstance(event, AllocateWriteIds)]
+        assert [[(each.txnId, each.writeId) for each in event.allocated] for event in found] == [[(first, 1)], [(second, 2)]]
+        assert {(event.catalog, event.database, event.table) for event in found} == {("hive", "db", "t")}
 
 
-def test_after_one_round_trip_listeners_are_told_the_same(call: Call) -> None:
+def test_after_one_round_trip_listeners_get_the_same_event(call: Call) -> None:
     after = Remembering()
     loud = call_of(listening(call.metastore, after))
     allocate(loud, begin(loud, 3)[:1])
