@@ -1,4 +1,4 @@
-"""Who gets, renews and cancels delegation tokens, for how long they let in, and what other servers may keep here; on each database."""
+"""Delegation tokens on each database: the users who get, renew and cancel them, their validity, and the tokens that other servers store."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_only_a_login_of_ones_own_gets_and_renews_tokens(alice: Call, login: Log
         service.renew(alice, text)
 
 
-def test_a_proxy_user_gets_tokens_of_whom_it_may_act_for(secured: Metastore) -> None:
+def test_a_proxy_user_gets_tokens_of_users_that_it_may_act_for(secured: Metastore) -> None:
     oozie = logged_in(secured, "oozie")
     token = read_token(service.issue(oozie, "alice", ""))
     assert service.find_valid(secured, token.identifier).login == Login("alice", "token", real_user="oozie")
@@ -222,7 +222,7 @@ FOREIGN: list[Callable[[Call], object]] = [
 
 
 @pytest.mark.parametrize("use", FOREIGN)
-def test_nobody_sees_or_changes_stored_tokens_and_keys_but_whom_the_setting_names(
+def test_only_users_of_the_setting_see_or_change_stored_tokens_and_keys(
     secured: Metastore, metastore: Metastore, use: Callable[[Call], object]
 ) -> None:
     for call in (

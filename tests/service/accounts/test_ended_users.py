@@ -1,4 +1,4 @@
-"""What becomes of the delegation tokens of a user whose password or key is taken away; on each database."""
+"""A user's delegation tokens end when the user's password or key is taken away; on each database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callers of a metastore of their own process, who may do what its authorizer allows."""
+"""Callers of a metastore in the test's own process; its authorizer decides about their calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server that goes by stored privileges, and callers of it."""
+"""A server whose authorizer uses stored privileges, and its callers."""
 
 from __future__ import annotations
 

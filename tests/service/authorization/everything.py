@@ -1,4 +1,4 @@
-"""Objects of one user, and a call of each method of the interface that names them; nothing here knows who may do what."""
+"""Objects of one user, and a call of each method of the interface that names them. Which user may do something is not decided here."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from metastore.client import Client
 
 OWNER = "olga"
 HUSH = "hush"
-"""Is in each name that no call sends: whoever reads it in a reply has learnt it there."""
+"""A part of each name that no call sends: a caller who reads it in a reply has learnt it there."""
 
 
 class Names(NamedTuple):
-    """What calls name: those of things that are there, or of the same length of things that are not."""
+    """The names and numbers in the arguments of calls: of objects that exist, or of the same length for objects that do not."""
 
     catalog: str
     database: str
@@ -82,7 +82,7 @@ def resource_plan() -> list[tuple[str, Any]]:
 
 
 class Estate:
-    """What the owner has, and makes again when somebody took it away."""
+    """The objects of the owner. They are made again when a call has removed them."""
 
     def __init__(self, admin: Client, owner: Client, folder: str) -> None:
         self.admin, self.owner, self._folder = admin, owner, folder
@@ -91,7 +91,7 @@ class Estate:
         )
 
     def make(self) -> Names:
-        """Make what is missing and return the names and numbers of all."""
+        """Make the missing objects and return the names and numbers of all."""
         names = self.names
         place = f"{self._folder}/{HUSH}_place"
         make = self._make
@@ -114,12 +114,12 @@ class Estate:
                     idl.Partition(dbName=names.database, tableName=name, values=[value], sd=storage(), parameters={HUSH: HUSH}),
                 )  # fmt: skip
         for level, part in ((True, None), (False, "k=v")):
-            told = idl.ColumnStatisticsDesc(isTblLevel=level, dbName=names.database, tableName=names.table, partName=part)
+            described = idl.ColumnStatisticsDesc(isTblLevel=level, dbName=names.database, tableName=names.table, partName=part)
             data = idl.ColumnStatisticsData(stringStats=idl.StringColumnStatsData(maxColLen=1, avgColLen=1.0, numNulls=0, numDVs=1))
             each = idl.ColumnStatisticsObj(colName="c", colType="string", statsData=data)
             make(
                 self.owner, "update_table_column_statistics" if level else "update_partition_column_statistics",
-                idl.ColumnStatistics(statsDesc=told, statsObj=[each], engine="hive"),
+                idl.ColumnStatistics(statsDesc=described, statsObj=[each], engine="hive"),
             )  # fmt: skip
         for method, request in constraints(names):
             make(self.owner, method, request)
@@ -250,7 +250,7 @@ BOOLEANS = {"throw_exception": False, "needMerge": False, "isTblLevel": True, "t
 
 
 def arguments(method: str, names: Names) -> Any:
-    """Return arguments of a method that name what `names` names."""
+    """Return arguments of a method that name the objects in `names`."""
     return _struct(getattr(idl.service, f"{method}_args"), method, names, ())
 
 
@@ -413,8 +413,8 @@ OVERRIDES: dict[tuple[str, tuple[str, ...]], Any] = {
 }  # fmt: skip
 
 
-def told(call: Any) -> tuple[str, Any]:
-    """Run a call and return what became of it: "value", or the name of an exception, and its content."""
+def outcome(call: Any) -> tuple[str, Any]:
+    """Run a call and return its outcome: "value" and the reply, or the name of the exception and its message."""
     try:
         return "value", call()
     except TException as error:

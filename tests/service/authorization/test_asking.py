@@ -1,4 +1,4 @@
-"""What is asked of an Open Policy Agent and of Ranger's PDP, and what becomes of a call when they do not answer."""
+"""The questions that are sent to an Open Policy Agent and to Ranger's PDP, and the refusal of a call when they do not answer."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ batch_allow contains place if {
 
 @pytest.fixture(scope="session")
 def opa_program(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The program `opa`: that of the variable METASTORE_TEST_OPA, of the path, or built from its Go module."""
+    """The path of the program `opa`: from the variable METASTORE_TEST_OPA or PATH, or it is built from its Go module."""
     found = os.environ.get("METASTORE_TEST_OPA") or shutil.which("opa")
     if found:
         return found

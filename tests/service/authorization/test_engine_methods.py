@@ -1,4 +1,4 @@
-"""Who may keep scheduled queries, that run as somebody, and see what engines keep."""
+"""Rights to the objects that engines store: connectors, procedures, and scheduled queries, which run as a user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which events of the notification log a user is told."""
+"""The events of the notification log that a user sees."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_only_events_that_are_shown_are_counted(root: Caller, as_user: As, monke
 
 
 def test_no_event_names_what_is_hidden(root: Caller, as_user: As) -> None:
-    """Neither what a foreign key refers to, nor the old name of a table and what it was then."""
+    """Bob sees no event that names a hidden table: by a foreign key, or by the old name of a table that was moved."""
     root.create_database(idl.Database(name="fin", ownerName="fred"))
     root.grant_privileges(bag("CREATE", "olga", dbName="shop"))
     root.grant_privileges(bag("CREATE", "olga", dbName="fin"))
@@ -94,16 +94,16 @@ def test_no_event_names_what_is_hidden(root: Caller, as_user: As) -> None:
     for name in ("orders", "projects"):
         root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName=name))
 
-    def told(caller: Caller) -> list[str]:
+    def kinds(caller: Caller) -> list[str]:
         request = idl.NotificationEventRequest(lastEvent=start, maxEvents=100)
         return [each.eventType for each in caller.get_next_notification(request).events]
 
-    assert told(root) == told(olga) == ["ADD_FOREIGNKEY", "ALTER_TABLE", "ALTER_TABLE"]
-    assert told(bob) == ["ALTER_TABLE"]
+    assert kinds(root) == kinds(olga) == ["ADD_FOREIGNKEY", "ALTER_TABLE", "ALTER_TABLE"]
+    assert kinds(bob) == ["ALTER_TABLE"]
     shown = [_shown_event(bob, start + number) for number in (1, 2, 3)]
     assert shown == [False, False, True]
     root.grant_privileges(bag("SELECT", "bob", dbName="fin"))
-    assert told(bob) == ["ADD_FOREIGNKEY", "ALTER_TABLE", "ALTER_TABLE"]
+    assert kinds(bob) == ["ADD_FOREIGNKEY", "ALTER_TABLE", "ALTER_TABLE"]
 
 
 def _shown_event(caller: Caller, key: int) -> bool:

@@ -1,4 +1,4 @@
-"""Somebody without rights calls every method, naming what another has: nothing changes, and nothing is told."""
+"""A user without rights calls every method with the names of another user's objects. Nothing changes, and no reply shows an object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metastore.client import Client, connect
 from metastore.methods import METHODS
 from metastore.store.core.all_tables import metadata
 from metastore.store.core.database import Database
-from tests.service.authorization.everything import HUSH, OWNER, TEXTS, Estate, Names, arguments, told
+from tests.service.authorization.everything import HUSH, OWNER, TEXTS, Estate, Names, arguments, outcome
 from tests.support.servers import serving
 
 OWN_EFFECT = {"open_txns", "set_ugi", "setMetaConf"}
@@ -39,9 +39,9 @@ class World:
         self.estate = Estate(self.admin, self.owner, str(folder))
 
     def clear(self) -> None:
-        """Remove what earlier calls have made under new names."""
-        told(lambda: self.admin.drop_table("kept_database", "new_table", True))
-        told(lambda: self.admin.drop_database("new_database", True, True))
+        """Remove the objects that earlier calls have made under new names."""
+        outcome(lambda: self.admin.drop_table("kept_database", "new_table", True))
+        outcome(lambda: self.admin.drop_database("new_database", True, True))
 
     def dump(self) -> dict[str, list[Any]]:
         """Return all rows that calls may change, by table."""
@@ -77,7 +77,7 @@ ABSENT = Names("lost_catalog", "lost_database", "lost_table", "lost_other", "los
 
 
 def blotted(reply: tuple[str, Any], names: Names) -> str:
-    """Return a reply as text, in which the names that were sent are the same whatever they are."""
+    """Return a reply as text with placeholders for the names that were sent: replies to different names then compare equal."""
     text = repr(reply)
     for field, value in names._asdict().items():
         if isinstance(value, str):
@@ -88,7 +88,7 @@ def blotted(reply: tuple[str, Any], names: Names) -> str:
 def send(client: Client, method: str, names: Names) -> tuple[str, Any]:
     args = arguments(method, names)
     try:
-        return told(lambda: client.call(method, **{field[1]: getattr(args, field[1]) for field in args.thrift_spec.values()}))
+        return outcome(lambda: client.call(method, **{field[1]: getattr(args, field[1]) for field in args.thrift_spec.values()}))
     except ConnectionResetError:  # how a release ends a call without the names that it needs
         client.set_ugi("mallory", [])
         return "end", None
@@ -103,7 +103,7 @@ def test_who_has_no_rights_changes_nothing_and_learns_nothing(world: World) -> N
         reply, other = send(world.nobody, method, names), send(world.nobody, method, absent)
         if HUSH in repr(reply):
             wrong.append(f"{method} tells {reply}")
-        if method.startswith(("create_", "alter_")):  # what has a name of its own in another's database
+        if method.startswith(("create_", "alter_")):  # an object with a new name in the other user's database
             send(world.nobody, method, fresh(names))
         if method not in OWN_EFFECT:
             if blotted(reply, names) != blotted(other, absent) and method not in COUNTS_ITSELF:
@@ -121,8 +121,8 @@ WHOLE = ("@hive#", "@hive#!", "@hive#*", "@ hive #", "@hive#kept_*", "*", "")
 """Texts that name no database, or perhaps all of a catalog."""
 
 
-def test_no_way_to_name_a_catalog_tells_what_is_hidden(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names of databases may have their catalog in them: the decision is on what the handler reads there."""
+def test_no_way_to_name_a_catalog_shows_hidden_objects(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of a database may contain its catalog: the authorizer decides on the name that the handler reads from it."""
     names, before, wrong = world.estate.make(), world.dump(), list[str]()
     numbers = {field: getattr(names, field) for field in ("transaction", "lock", "compaction", "table_key")}
     methods = sorted(set(METHODS) - OWN_EFFECT - COUNTS_ITSELF - {"shutdown"})
@@ -163,7 +163,7 @@ FAILS_FOR_ADMIN = {
     "get_type_all": "Not yet implemented",
     "update_creation_metadata": "is not a materialized view",
 }
-"""Methods with arguments that fit nothing of the estate, and what the handler says of them."""
+"""Methods whose arguments fit no object of the estate, and the handler's messages about them."""
 
 
 def fresh(names: Names) -> Names:

@@ -90,9 +90,9 @@ def test_a_function_moves_into_no_database_that_is_hidden(root: Caller, as_user:
     bob = as_user("bob")
     made = idl.Function(functionName="f", dbName="bobs", className="c.C", ownerName="bob", ownerType=USER, functionType=1, resourceUris=[])
     bob.create_function(made)
-    for place, told in (("shop", "The database hive.shop does not exist"), ("lost", "The database hive.lost does not exist")):
+    for place, message in (("shop", "The database hive.shop does not exist"), ("lost", "The database hive.lost does not exist")):
         made.dbName = place
-        with pytest.raises(Exception, match=told):
+        with pytest.raises(Exception, match=message):
             bob.alter_function("bobs", "f", made)
     assert root.get_functions("shop", "*") == []
     made.dbName, made.resourceUris = "bobs", [idl.ResourceUri(resourceType=1, uri="s3://elsewhere/f.jar")]
@@ -149,9 +149,9 @@ def test_a_new_table_is_laid_over_nothing_by_default(crowded: Caller, root: Call
         lambda: crowded.translate_table_dryrun(no_place),
         lambda: crowded.add_index(index, table("shop", "report")),
     ):
-        told = refusal(call)
-        assert "type=DFS_URI" in told
-        assert "payroll" not in told
+        message = refusal(call)
+        assert "type=DFS_URI" in message
+        assert "payroll" not in message
     assert "report" not in root.get_all_tables("shop")
     crowded.create_table(table("shop", "free"))
     root.grant_privileges(bag("CREATE", "olga", dbName="shop"))
@@ -197,9 +197,9 @@ def test_a_new_partition_is_laid_over_nothing_in_its_own_table(crowded: Caller) 
             lambda moved=moved: crowded.alter_partition("shop", "orders", moved),
             lambda values=values: crowded.rename_partition("shop", "orders", ["1"], values),
         ):
-            told = refusal(call)
-            assert "type=DFS_URI" in told
-            assert "inner" not in told
+            message = refusal(call)
+            assert "type=DFS_URI" in message
+            assert "inner" not in message
     assert "type=DFS_URI" in refusal(
         crowded.add_partitions_pspec, [idl.PartitionSpec(dbName="shop", tableName="orders", sharedSDPartitionSpec=shared)]
     )
@@ -228,7 +228,7 @@ def test_a_partition_stays_where_it_lies_with_something_of_another_in_it(crowded
 
 
 def test_a_table_in_the_directory_of_another_takes_partitions(root: Caller, as_user: As) -> None:
-    """Who laid it there had the right to: its own partitions lie no more in the other's directory than itself."""
+    """A user with the right to the directory made the table there. Its partitions are no further inside the other table than it is."""
     root.create_table(table("shop", "inside", "bob", f"{root.get_table('shop', 'orders').sd.location}/inside", keys=["k"]))
     bob = as_user("bob")
     bob.append_partition("shop", "inside", ["1"])
@@ -254,6 +254,6 @@ def test_no_error_about_a_directory_names_what_else_lies_there(root: Caller, as_
     made.tableType, made.parameters = "EXTERNAL_TABLE", {"EXTERNAL": "TRUE"}
     root.create_table(made)
     bob = as_user("bob")
-    told = refusal(bob.truncate_table, "shop", "shared", None)
-    assert "shared is the directory of another object too" in told
-    assert "payroll" not in told
+    message = refusal(bob.truncate_table, "shop", "shared", None)
+    assert "shared is the directory of another object too" in message
+    assert "payroll" not in message

@@ -1,4 +1,4 @@
-"""Who is written down as having granted a privilege or a role."""
+"""The users and roles that are stored as the grantors of a privilege or a role."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ def test_who_grants_a_role_is_the_caller_or_a_role_of_the_caller(root: Caller, a
         )
     )
     bob.grant_role("readers", "dora", USER, "staff", ROLE, False)
-    told = root.get_principals_in_role(idl.GetPrincipalsInRoleRequest(roleName="readers")).principalGrants
-    assert {each.principalName: each.grantorName for each in told} == {"bob": "root", "eve": "bob", "carl": "bob", "dora": "staff"}
+    grants = root.get_principals_in_role(idl.GetPrincipalsInRoleRequest(roleName="readers")).principalGrants
+    assert {each.principalName: each.grantorName for each in grants} == {"bob": "root", "eve": "bob", "carl": "bob", "dora": "staff"}

@@ -1,4 +1,4 @@
-"""What stored roles and privileges allow."""
+"""The accesses that stored roles and privileges allow."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_owner_of_a_table_may_do_everything_with_it(root: Caller, as_user: A
     assert root.get_all_tables("shop") == ["prices"]
 
 
-def test_a_missing_privilege_is_told_as_hive_tells_it(root: Caller, as_user: As) -> None:
+def test_a_missing_privilege_is_reported_as_hive_does(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="orders"))
     assert refusal(as_user("bob").drop_table, "shop", "orders", True) == (
         "Permission denied: Principal [name=bob, type=USER] does not have following privileges for operation DROPTABLE "
@@ -141,7 +141,7 @@ def test_a_role_can_be_granted_with_its_option(root: Caller, as_user: As) -> Non
     assert "GRANT_ROLE" in refusal(as_user("bob").grant_role, "admin", "bob", USER, "bob", USER, False)
 
 
-def test_privileges_of_others_are_not_told(root: Caller, as_user: As) -> None:
+def test_privileges_of_others_are_hidden(root: Caller, as_user: As) -> None:
     ref = idl.HiveObjectRef(objectType=idl.HiveObjectType.TABLE, dbName="shop", objectName="orders")
     for user in ("bob", "carl"):
         root.grant_privileges(bag("SELECT", user, dbName="shop", objectName="orders"))
@@ -425,7 +425,7 @@ def test_a_foreign_key_refers_to_no_hidden_table_by_another_catalog(bobs: Caller
         bobs.add_foreign_key(idl.AddForeignKeyRequest([key]))
 
 
-def test_what_is_locked_and_compacted_in_another_catalog_is_told_with_its_name(bobs: Caller, as_user: As) -> None:
+def test_locks_and_compactions_in_another_catalog_are_shown_with_its_name(bobs: Caller, as_user: As) -> None:
     component = idl.LockComponent(type=idl.LockType.SHARED_READ, level=2, dbname="@other#shop", tablename="orders")
     bobs.lock(idl.LockRequest(component=[component], txnid=0, user="bob", hostname="h"))
     bobs.compact2(idl.CompactionRequest(dbname="@other#shop", tablename="orders", type=idl.CompactionType.MAJOR))

@@ -1,4 +1,4 @@
-"""Which authorizer the settings make, and what one of somebody's own may do wrong."""
+"""The authorizer that the settings choose, and the faults of an operator's own class."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HERE = "tests.service.authorization.test_loading"
 
 
 class OnlyOlga(Authorizer):
-    """Lets olga do everything and others see what is hers."""
+    """Allows olga everything, and lets other users see her objects."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -66,7 +66,7 @@ def test_the_settings_choose(database: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("grant", "is unknown: write none, grants, file, opa, ranger or package.module:Class"),
         ("no.such:Class", "can not be loaded: ModuleNotFoundError"),
@@ -75,8 +75,8 @@ def test_the_settings_choose(database: Database) -> None:
         (f"{HERE}:Unmade", "can not be made: OSError: no file"),
     ],
 )
-def test_what_can_not_be_loaded_stops_the_start(database: Database, name: str, told: str) -> None:
-    with pytest.raises(MetaError, match=told):
+def test_what_can_not_be_loaded_stops_the_start(database: Database, name: str, message: str) -> None:
+    with pytest.raises(MetaError, match=message):
         load(Config(authorization=name), database)
 
 
@@ -99,7 +99,7 @@ def test_one_that_gives_no_answer_allows_nothing(make_metastore: MetastoreMaker,
     make_database(call_of(server), "shop")
     broken = make_metastore(authorization=f"{HERE}:{name}")
     for call in (lambda caller: caller.get_database("shop"), lambda caller: caller.drop_database("shop", True, True)):
-        with pytest.raises(Exception):  # noqa: B017, PT011  # of whatever kind
+        with pytest.raises(Exception):  # noqa: B017, PT011  # any error is a refusal
             call(Caller(broken, "olga"))
     assert "shop" in METHODS["get_all_databases"].handler(call_of(server), None)
 

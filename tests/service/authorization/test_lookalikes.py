@@ -1,5 +1,5 @@
-"""Somebody has objects of the same names as another's, in another catalog and another database, and mixes both in one call: nothing of
-the other's changes, and nothing of it is told. It shows that what is asked about is what the method then works on.
+"""An intruder has objects of the same names as another user's, in another catalog and in another database, and mixes both in one call.
+Nothing of the other user changes, and no reply shows anything of it: the authorizer judges the same object that the method works on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from thriftpy2.thrift import TPayload
 from metastore import idl
 from metastore.client import Client
 from metastore.methods import METHODS
-from tests.service.authorization.everything import HUSH, Names, arguments, columns, storage, told
+from tests.service.authorization.everything import HUSH, Names, arguments, columns, outcome, storage
 from tests.service.authorization.test_every_method import World, world
 
 __all__ = ["world"]
@@ -29,24 +29,24 @@ Leaf = tuple[Any, Any]
 
 
 def make_lookalikes(world: World, names: Names, folder: str) -> None:
-    """Make for the intruder what the names name, in a catalog and in a database of theirs."""
-    told(lambda: world.admin.create_catalog(idl.CreateCatalogRequest(idl.Catalog(name=OWN_CATALOG, locationUri=f"{folder}/own"))))
+    """Make objects of the same names for the intruder, in a catalog and in a database of the intruder's own."""
+    outcome(lambda: world.admin.create_catalog(idl.CreateCatalogRequest(idl.Catalog(name=OWN_CATALOG, locationUri=f"{folder}/own"))))
     for catalog, database in ((OWN_CATALOG, names.database), ("hive", OWN_DATABASE)):
         made = idl.Database(name=database, catalogName=catalog, ownerName=INTRUDER, ownerType=1, parameters={})
-        told(partial(world.admin.create_database, made))
+        outcome(partial(world.admin.create_database, made))
         for name in (names.table, names.other):
             table = idl.Table(
                 catName=catalog, dbName=database, tableName=name, owner=INTRUDER, sd=storage(), partitionKeys=columns("k"),
                 tableType="MANAGED_TABLE", parameters={},
             )  # fmt: skip
             table.sd.cols = columns("c", "d")
-            told(partial(world.nobody.create_table, table))
+            outcome(partial(world.nobody.create_table, table))
             part = idl.Partition(catName=catalog, dbName=database, tableName=name, values=["v"], sd=table.sd, parameters={})
-            told(partial(world.nobody.add_partition, part))
+            outcome(partial(world.nobody.add_partition, part))
 
 
 def of_the_other(admin: Client, names: Names) -> list[str]:
-    """Return what an admin is told of the other's objects."""
+    """Return the replies that an admin gets about the other user's objects."""
     database, out = names.database, []
     out.append(repr(admin.get_database(database)))
     for name in admin.get_all_tables(database):
@@ -62,7 +62,7 @@ def of_the_other(admin: Client, names: Names) -> list[str]:
             partial(admin.get_partitions_statistics_req, stats),
             partial(admin.get_table_column_statistics, database, name, "c"),
         ]
-        out += [repr(told(call)) for call in calls]
+        out += [repr(outcome(call)) for call in calls]
     out += [repr(admin.get_function(database, each)) for each in admin.get_functions(database, "*")]
     out += [repr(each) for each in admin.show_compact(idl.ShowCompactRequest()).compacts if each.dbname == database]
     write_ids = idl.GetValidWriteIdsRequest(fullTableNames=[f"{database}.{names.table}"])
@@ -95,7 +95,7 @@ def put(leaf: Leaf, text: str | None) -> None:
 
 
 def own_name(leaf: Leaf, names: Names) -> str | None:
-    """Return the intruder's counterpart of a name, None for what is not a name of a catalog or database."""
+    """Return the intruder's counterpart of a name; None for a text that is not a name of a catalog or database."""
     text = at(leaf)
     if leaf[1] in CATALOG_FIELDS:
         return OWN_CATALOG
@@ -105,7 +105,7 @@ def own_name(leaf: Leaf, names: Names) -> str | None:
 
 
 def mixtures(method: str, names: Names) -> Iterator[tuple[str, Any]]:
-    """Yield arguments that name objects of both; what says what is the intruder's in them."""
+    """Yield arguments that name objects of both users, each after a text about the fields that name the intruder's."""
     number = sum(own_name(leaf, names) is not None for leaf in leaves(arguments(method, names)))
     few = [frozenset(each) for size in (1, 2) for each in combinations(range(number), size)]
     for own in dict.fromkeys([*few, *(frozenset(range(number)) - each for each in few)]):
@@ -137,7 +137,7 @@ def test_names_of_ones_own_open_nothing_of_others(world: World, tmp_path: Any) -
             mixed += 1
             make_lookalikes(world, names, str(tmp_path))
             fields = {field[1]: getattr(args, field[1]) for field in args.thrift_spec.values()}
-            reply = told(partial(world.nobody.call, method, **fields))
+            reply = outcome(partial(world.nobody.call, method, **fields))
             if HUSH in repr(reply).replace(f"{HUSH}_cc", ""):  # the name of a constraint that is sent
                 wrong.append(f"{method} tells with {what}: {reply}")
             after = of_the_other(world.admin, names)

@@ -1,4 +1,4 @@
-"""Whatever a request leaves out, it is refused, hidden or told in words, never by an error of Python's own."""
+"""A request without some of its fields is refused, or its object is hidden: no caller gets an error of Python's own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
-def test_a_caller_without_rights_is_told_in_words(metastore: Metastore, method: str) -> None:
+def test_a_caller_without_rights_gets_an_error_in_words(metastore: Metastore, method: str) -> None:
     dispatcher = Dispatcher(metastore, METHODS, WireSettings(port=0), Telemetry())
     (ends,) = metastore.listeners.end
     assert isinstance(ends, Ends)

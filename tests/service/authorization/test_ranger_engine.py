@@ -1,4 +1,4 @@
-"""What Ranger's own policy engine, with the resources and permissions of its Hive service, answers to what is asked of it."""
+"""Ranger's own policy engine, with the resources and permissions of its Hive service, answers the authorizer's questions."""
 
 from __future__ import annotations
 

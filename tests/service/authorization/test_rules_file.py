@@ -1,4 +1,4 @@
-"""What a file of rules in Trino's form allows, and what becomes of a broken one."""
+"""The accesses that a file of rules in Trino's form allows, and the errors of a broken file."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_locations_are_a_list_of_our_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", "unexpected end|end of data"),
         ("[]", "no JSON object"),
@@ -139,10 +139,10 @@ def test_locations_are_a_list_of_our_own(tmp_path: Path) -> None:
         ('{"schemas": [3]}', "rule 1 of schemas: it is not an object"),
     ],
 )
-def test_a_broken_file_stops_the_start(tmp_path: Path, text: str, told: str) -> None:
+def test_a_broken_file_stops_the_start(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "rules.json"
     file.write_text(text)
-    with pytest.raises(MetaError, match=told):
+    with pytest.raises(MetaError, match=message):
         RulesFile(Config(authorization_file=str(file)))
 
 

@@ -1,4 +1,4 @@
-"""Places that are taken before they are used: who may lie where another's table or database would lie by default."""
+"""Locations that are taken before they are used: the users who may put an object where another's table or database would be by default."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.support.catalog import MetastoreMaker
 pytestmark = pytest.mark.on_one_database
 
 SUFFIX = "5f3b9c0e7a1d4c22b8f6d0e1a2b3c4d5"
-"""What a client such as Trino makes up for the directory of an Iceberg table."""
+"""The suffix that a client such as Trino invents for the directory of an Iceberg table."""
 
 
 @pytest.fixture
 def mallory(root: Caller, as_user: As) -> Caller:
-    """Somebody who may create in `shop` of olga, and as everybody in `default`, and who owns the table `mine`."""
+    """The user mallory, who may create in olga's database `shop` and, as everybody, in `default`, and owns the table `mine`."""
     for user in ("mallory", "bob"):
         root.grant_privileges(bag("CREATE", user, dbName="shop"))
     root.grant_privileges(bag("CREATE", "bob"))
@@ -123,7 +123,7 @@ def test_a_right_to_the_place_is_enough(mallory: Caller, root: Caller, server: M
 
 
 def test_a_squatter_from_before_keeps_nobody_from_the_database_of_another_name(mallory: Caller, root: Caller, as_user: As) -> None:
-    """A table that an admin laid there, or that lies there from before: it is refused to lay a database over it."""
+    """A table that is there already, made by an admin or by an older release, is in the way: users make no database over it."""
     place = f"{home(root, 'default')}/hr.db/people"
     old = external("people", place, "default")
     old.owner = "mallory"
@@ -138,15 +138,15 @@ def test_a_squatter_from_before_keeps_nobody_from_the_database_of_another_name(m
 
 @pytest.mark.parametrize("given", [True, False])
 def test_an_admin_is_warned_in_the_log(mallory: Caller, root: Caller, as_user: As, capsys: pytest.CaptureFixture[str], given: bool) -> None:
-    warehouse, told = home(root, "default"), "an admin lays a table or database over another's"
+    warehouse, warning = home(root, "default"), "an admin lays a table or database over another's"
     as_user("bob").create_table(table("shop", "bobs"))
     capsys.readouterr()
     root.create_table(external("free", f"{home(root)}/free" if given else ""))
-    assert told not in capsys.readouterr().out
+    assert warning not in capsys.readouterr().out
     lies_in_bobs = external("over", f"{home(root)}/bobs/x")
     root.create_table(lies_in_bobs)
     out = capsys.readouterr().out
-    assert told in out
+    assert warning in out
     assert "object=hive.shop.over" in out
     assert "user=root" in out
     squat = external("squat", f"{warehouse}/hr.db/x", "default")
@@ -157,12 +157,12 @@ def test_an_admin_is_warned_in_the_log(mallory: Caller, root: Caller, as_user: A
     capsys.readouterr()
     root.create_database(idl.Database(name="hr", locationUri=f"{warehouse}/hr.db" if given else None))
     out = capsys.readouterr().out
-    assert told in out
+    assert warning in out
     assert "object=hive.hr" in out
 
 
 class Places(Authorizer):
-    """Allows everything but the use of places, and owning what belongs to somebody else."""
+    """Allows everything but the use of locations, ownership of others' objects and administration."""
 
     def __init__(self, _config: object) -> None:
         pass

@@ -1,4 +1,4 @@
-"""What names of tables in texts are judged as: the sources of materialized views, and names that hold dots."""
+"""Names of tables in texts and how they are judged: the sources of materialized views, and names that contain dots."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def missing(call: Any, *args: Any) -> str:
 
 def test_a_view_has_no_source_that_is_missing_or_hidden(root: Caller, as_user: As) -> None:
     eve = as_user("eve")
-    told = {missing(eve.create_table, view("v", text)) for text in ("shop.orders", "shop.lost", "gone.orders", "hive.shop.orders")}
-    told |= {missing(eve.create_table, view("v", source=name)) for name in ("orders", "lost")}
-    told.add(missing(eve.create_table_req, idl.CreateTableRequest(table=view("v", "shop.orders"))))
+    messages = {missing(eve.create_table, view("v", text)) for text in ("shop.orders", "shop.lost", "gone.orders", "hive.shop.orders")}
+    messages |= {missing(eve.create_table, view("v", source=name)) for name in ("orders", "lost")}
+    messages.add(missing(eve.create_table_req, idl.CreateTableRequest(table=view("v", "shop.orders"))))
     eve.create_table(table("default", "plain"))
     eve.create_table(view("mine", "default.plain"))
     made = eve.get_table("default", "mine")
     for text in ("shop.orders", "shop.lost"):
         other = eve.get_table("default", "mine")
         other.creationMetadata.tablesUsed = ["default.plain", text]
-        told.add(missing(eve.alter_table, "default", "mine", other))
-        told.add(missing(eve.update_creation_metadata, "hive", "default", "mine", other.creationMetadata))
-    assert told == {"hive.shop.orders table not found: name tables that are there and that you may read"}
+        messages.add(missing(eve.alter_table, "default", "mine", other))
+        messages.add(missing(eve.update_creation_metadata, "hive", "default", "mine", other.creationMetadata))
+    assert messages == {"hive.shop.orders table not found: name tables that are there and that you may read"}
     assert eve.get_table("default", "mine") == made
     assert "v" not in root.get_all_tables("default")
 
@@ -71,9 +71,9 @@ def test_a_view_is_altered_by_who_does_not_read_its_sources(root: Caller, as_use
     changed.parameters["comment"] = "x"
     eve.alter_table("default", "v", changed)
     for call, args in ((as_user("olga").drop_table, ("shop", "orders", True)), (root.drop_database, ("shop", True, True))):
-        told = refusal(call, *args)
-        assert "used in 1 materialized views" in told
-        assert "default.v" not in told
+        message = refusal(call, *args)
+        assert "used in 1 materialized views" in message
+        assert "default.v" not in message
 
 
 @pytest.fixture
