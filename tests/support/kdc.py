@@ -39,12 +39,12 @@ class Kdc:
         """What a process of the realm has in its environment; it has no ticket yet."""
         return {"KRB5_CONFIG": str(self.configuration), "KRB5RCACHEDIR": str(self.folder), "KRB5CCNAME": f"FILE:{self.folder}/no-cache"}
 
-    def keytab(self, principal: str, *, name: str | None = None, anew: bool = False) -> Path:
-        """Add a principal that is not there and return a keytab with its key; `anew` changes the key."""
+    def keytab(self, principal: str, *, name: str | None = None, new_key: bool = False) -> Path:
+        """Add a principal that is missing and return a keytab with its key; `new_key` changes the key first."""
         path = self.folder / f"{name or principal.split('@', maxsplit=1)[0].replace('/', '-')}.keytab"
         if principal.encode() not in self._realm.run_kadminl("listprincs"):
             self._realm.addprinc(principal)
-        if anew:
+        if new_key:
             self._realm.change_password(principal)
         self._realm.extract_keytab(principal, str(path))
         return path

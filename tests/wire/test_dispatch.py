@@ -1,4 +1,4 @@
-"""One frame for calls of Thrift and for what the console asks: both are noted, told and remembered alike."""
+"""One frame for calls of Thrift and for queries of the console: both are noted, reported and remembered alike."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _missing(_call: Call, _args: Any) -> None:
     raise errors.NoSuchObject("there is none")
 
 
-def _told_so(_call: Call, _args: Any) -> None:
+def _refused(_call: Call, _args: Any) -> None:
     raise TApplicationException(0, "no other way") from errors.PermissionDenied("you may not")
 
 
@@ -31,7 +31,7 @@ HANDLERS = entries({
     "drop_database": lambda _call, _args: None,
     "get_database": lambda _call, _args: idl.Database(name="d"),
     "drop_table": _missing,
-    "drop_type": _told_so,
+    "drop_type": _refused,
 })  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Speak to a server by hand: SASL's messages, frames and HTTP, so that tests can also say what no client would."""
+"""SASL's messages, frames and HTTP by hand, so that tests can also send bytes that no client would send."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def request(method: str, **arguments: Any) -> bytes:
 
 
 def value(method: str, reply: bytes) -> Any:
-    """Return what a reply holds: its value, or the error as an object."""
+    """Return the content of a reply: its value, or the error as an object."""
     result = getattr(idl.service, f"{method}_result")
     body = read_message(
         frame_feed(reply), BINARY, WireSettings(), lambda _, kind: TApplicationException if kind == TMessageType.EXCEPTION else result
@@ -72,7 +72,7 @@ class Speaker:
         return value(method, self.feed.exactly(int.from_bytes(self.feed.exactly(4), "big")))
 
     def ended(self) -> bool:
-        """Tell whether the server closed the connection."""
+        """Return whether the server has closed the connection."""
         try:
             return self.sock.recv(1) == b""
         except ConnectionError:

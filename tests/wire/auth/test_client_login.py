@@ -1,4 +1,4 @@
-"""What our client does where a login can not begin, or a server does not keep to SASL; how the environment chooses a login."""
+"""Our client's errors where a login can not begin or a server does not keep to SASL, and the login that the environment chooses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def file_of(path: Path, *tokens: Written) -> str:
 
 @contextmanager
 def answering(answer: bytes, host: str = "127.0.0.1") -> Iterator[tuple[str, list[bytes]]]:
-    """A server that sends the same to each client that said something, and what clients said."""
+    """A server that sends the same answer to each client; yields its address and the messages that it received."""
     said: list[bytes] = []
     with socket.create_server((host, 0)) as listener:
 
@@ -78,7 +78,7 @@ def answering(answer: bytes, host: str = "127.0.0.1") -> Iterator[tuple[str, lis
         (b"\x01\0\0\0\0", "continues with the status 1"),
     ],
 )
-def test_a_server_that_does_not_let_in_is_told_apart(answer: bytes, reason: str) -> None:
+def test_each_refusal_of_a_login_has_its_reason(answer: bytes, reason: str) -> None:
     with answering(answer) as (address, _), pytest.raises(LoginError, match=reason):
         connect(address, login=Plain("alice", "secret"), timeout=10).getStatus()
 
@@ -140,7 +140,7 @@ def test_a_file_without_the_metastores_token_is_of_other_services(tmp_path: Path
         from_environment({"HADOOP_TOKEN_FILE_LOCATION": path, "METASTORE_CLIENT_LOGIN": "token"})
 
 
-def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_and_one_of_another_kind_are_errors(tmp_path: Path) -> None:
     with pytest.raises(LoginError, match="can not be read: No such file"):
         Token.from_file(tmp_path / "none")
     (tmp_path / "other").write_text("x")

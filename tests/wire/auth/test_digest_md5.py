@@ -65,7 +65,7 @@ def test_the_example_of_the_specification() -> None:
     assert exchange.proof(of_server=True) == "ea40f60335c427b5527b84dbabcdfffd"
 
 
-def test_a_token_lets_in_whom_it_belongs_to() -> None:
+def test_a_token_logs_its_owner_in() -> None:
     done = log_in(client(), server())
     assert (done.login, done.layer) == (ALICE, None)
 
@@ -191,7 +191,7 @@ def test_a_client_does_not_begin() -> None:
         server().step(b"x")
 
 
-def test_a_server_that_does_not_know_the_password_is_told_apart() -> None:
+def test_a_server_that_does_not_know_the_password_is_refused() -> None:
     ours = client()
     ours.step(challenge(server()))
     with pytest.raises(LoginError, match="does not know the password of the token"):

@@ -1,4 +1,4 @@
-"""Wrong passwords of many sockets and for many names: what a site may send, and what goes on meanwhile."""
+"""Wrong passwords on many sockets and for many names: the limits of a site, and the logins that go on meanwhile."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_the_addresses_of_one_network_of_ipv6_are_one_site(host: str, site: str)
 
 
 class Computation:
-    """What a store does behind the gate: it goes on when a test lets it."""
+    """The computation of a store behind the gate: each ends when a test releases it."""
 
     def __init__(self) -> None:
         self.inside: list[str] = []
@@ -167,7 +167,7 @@ def test_few_are_computed_at_once_sites_take_turns_and_late_ones_are_refused(mon
         start("late", "10.0.0.4")
         assert isinstance(tries[-1].exception(), TooManyTries)
         for done in range(len(tries)):
-            computed.may_end.release()  # one at a time: who has the next turn comes in before another turn is given
+            computed.may_end.release()  # one at a time: the next login is inside before another turn is given
             until(lambda done=done: len(computed.inside) == min(10, done + 3))  # type: ignore[misc]
         assert all(isinstance(each.exception(), ClientRefused) for each in tries)
     assert computed.most == 2
@@ -290,7 +290,7 @@ def _answer(sock: socket.socket) -> str:
     status, text = read_login_message(Feed(sock.recv))
     assert status == BAD
     kinds = {b"no such user": "wrong", b"Too many wrong passwords": "closed", b"Too many logins": "busy", b"no turn": "busy"}
-    return next(kind for told, kind in kinds.items() if told in text)
+    return next(kind for reason, kind in kinds.items() if reason in text)
 
 
 def test_a_good_burst_of_one_address_is_let_in_as_a_whole(server: Server) -> None:

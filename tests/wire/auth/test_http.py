@@ -1,4 +1,4 @@
-"""Thrift over HTTP: what Hive 4's client sends, and what no client should."""
+"""Thrift over HTTP: the requests of Hive 4's client, and requests that no client should send."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_answer_to_head_has_no_body(server: ServerThread, path: str, status: 
     connection.close()
 
 
-def test_what_is_no_base64_is_told_so(server: ServerThread) -> None:
+def test_credentials_that_are_not_base64_are_refused(server: ServerThread) -> None:
     for text in ("YTpi=x", "Y\xc3Tpi", "/w=="):
         answer = exchange(server, head("/metastore", f"Authorization: Basic {text}").decode().encode("latin-1"))
         assert answer.startswith(b"HTTP/1.1 401"), answer

@@ -52,7 +52,7 @@ def test_keys_of_rsa_and_a_list_of_audiences(issuer: Issuer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"exp": time.time() - 3600}, "expired"),
         ({"exp": None}, "expired"),
@@ -71,12 +71,12 @@ def test_keys_of_rsa_and_a_list_of_audiences(issuer: Issuer) -> None:
         ({"sub": ["ann"]}, "no claim sub"),
     ],
 )
-def test_claims_that_do_not_fit_are_refused(issuer: Issuer, changes: dict[str, Any], told: str) -> None:
+def test_claims_that_do_not_fit_are_refused(issuer: Issuer, changes: dict[str, Any], message: str) -> None:
     try:
         token = issuer.token(issuer.keys[0], **changes)
     except Exception:  # noqa: BLE001  # the library does not sign every claim; then it is put together by hand
         pytest.skip("the library signs no such claim")
-    with pytest.raises(ClientRefused, match=told):
+    with pytest.raises(ClientRefused, match=message):
         checker(issuer).check(token)
 
 
@@ -143,12 +143,12 @@ def test_a_token_that_names_no_key_is_checked_with_all_that_fit(issuer: Issuer, 
 
 
 @pytest.mark.parametrize(
-    ("told", "fits"), [({"use": "enc"}, False), ({"use": "sig"}, True), ({"alg": "ES384"}, False), ({"alg": "ES256"}, True)]
+    ("fields", "fits"), [({"use": "enc"}, False), ({"use": "sig"}, True), ({"alg": "ES384"}, False), ({"alg": "ES256"}, True)]
 )
-def test_a_key_for_something_else_checks_no_token(issuer: Issuer, tmp_path: Path, told: dict[str, str], fits: bool) -> None:
+def test_a_key_for_something_else_checks_no_token(issuer: Issuer, tmp_path: Path, fields: dict[str, str], fits: bool) -> None:
     key = issuer.keys[0]
     file = tmp_path / "jwks.json"
-    file.write_text(json.dumps({"keys": [{**key.as_dict(private=False), **told}]}))
+    file.write_text(json.dumps({"keys": [{**key.as_dict(private=False), **fields}]}))
     checked = Tokens(Config(jwt_jwks_urls=(file.as_uri(),)))
     for token in (issuer.token(key), jwt.encode({"alg": "ES256"}, issuer.claims(), key)):
         if fits:

@@ -51,7 +51,7 @@ def client(kdc: Kdc, **settings: Any) -> Kerberos:
 
 
 def log_in(login: Kerberos, acceptor: Acceptor, host: str = "localhost") -> tuple[LoginDone, Layer | None]:
-    """Let the two sides talk until the server has seen enough; return what it made of it and the client's layer."""
+    """Exchange messages until the server completes the login; return the server's result and the client's layer."""
     ours, theirs = login.begin(host), begin(acceptor)
     challenge = b""
     while True:
@@ -227,14 +227,14 @@ def test_an_expired_ticket_is_refused_on_both_sides(kdc: Kdc, acceptor: Acceptor
         short.begin("localhost").step(b"")
 
 
-def test_clocks_that_differ_are_told(kdc: Kdc, acceptor: Acceptor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clocks_that_differ_are_an_error(kdc: Kdc, acceptor: Acceptor, monkeypatch: pytest.MonkeyPatch) -> None:
     token = client(kdc).begin("localhost").step(b"")
     monkeypatch.setenv("KRB5_CONFIG", str(kdc.configured("strict", clockskew="1")))
     wait_until(time.time() + 3)
     assert "Clock skew too great; the clocks of client and server differ" in refusal(token, acceptor)
 
 
-def test_a_client_without_ticket_is_told_what_to_do(kdc: Kdc) -> None:
+def test_a_client_without_ticket_gets_an_error_with_the_command(kdc: Kdc) -> None:
     with pytest.raises(LoginError, match=r"There is no Kerberos ticket to log in with .*run kinit"):
         client(kdc, cache=f"FILE:{kdc.folder}/none").begin("localhost")
 
@@ -248,7 +248,7 @@ def test_a_changed_keytab_serves_the_next_login(kdc: Kdc, tmp_path: Path) -> Non
     service = f"hive/renewed@{REALM}"
     keytab = Path(shutil.copy(kdc.keytab(service), tmp_path / "server.keytab"))
     acceptor = Acceptor(service, keytab, ALL, "DEFAULT")
-    changed = kdc.keytab(service, name="renewed-2", anew=True)
+    changed = kdc.keytab(service, name="renewed-2", new_key=True)
     login = client(kdc)
     token = login.begin("renewed").step(b"")
     assert "the keytab has not the key that the ticket was made with" in refusal(token, acceptor)
@@ -291,7 +291,7 @@ def test_settings_that_do_not_serve_end_the_start(kdc: Kdc, tmp_path: Path) -> N
             start()
 
 
-def test_an_unreadable_keytab_is_told(kdc: Kdc) -> None:
+def test_an_unreadable_keytab_is_an_error(kdc: Kdc) -> None:
     keytab = Path(shutil.copy(kdc.keytab(SERVICE), kdc.folder / "closed"))
     keytab.chmod(0)
     kdc.folder.chmod(0o755)

@@ -90,7 +90,7 @@ def test_an_entry_that_is_no_user_does_not_log_in(directory: Directory, account:
         ({"ldap_base_dn": SUFFIX}, GUEST, "ann"),
         ({"ldap_base_dn": SUFFIX, "ldap_guid_key": "cn"}, f"uid=bob,ou=people,{SUFFIX}", "bob"),
         ({"ldap_base_dn": SUFFIX, "ldap_guid_key": "sn"}, f"uid=o'hara\\2C \\28jo\\29*,ou=people,{SUFFIX}", "o'hara, (jo)*"),
-        # A pattern by another attribute than that of names.
+        # A pattern may use another attribute than `uid`, which is the user's name.
         ({"ldap_user_dn_pattern": f"cn=%s,ou=staff,{SUFFIX}"}, "root", "carl"),
         ({"ldap_user_dn_pattern": f"cn=%s,ou=staff,{SUFFIX}"}, f"cn=root,ou=staff,{SUFFIX}", "carl"),
         ({"ldap_user_dn_pattern": f"cn=%s,ou=staff,{SUFFIX}:uid=%s,ou=people,{SUFFIX}"}, "ann", "ann"),
@@ -166,7 +166,9 @@ def test_any_text_is_a_name_or_none(dn: str, pattern: str) -> None:
     ],
 )
 @pytest.mark.parametrize("account", [BASE, SEARCHING])
-def test_filters_let_in_whom_they_name(directory: Directory, account: dict[str, str], settings: dict[str, Any], admitted: set[str]) -> None:
+def test_filters_accept_the_users_that_they_name(
+    directory: Directory, account: dict[str, str], settings: dict[str, Any], admitted: set[str]
+) -> None:
     checked = Ldap(Config(ldap_url=(directory.url,), **account, **settings))
     assert {name for name in ("ann", "bob") if checked.check(name, PASSWORD, ANYTIME) is not None} == admitted
 

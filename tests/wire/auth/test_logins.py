@@ -1,4 +1,4 @@
-"""One server, one port, every way in: what is let in, as whom, and what is turned away before it is heard."""
+"""One port for logins by password, key, certificate and token: their users, and the clients that are refused before a call is read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PASSWORD = "correct horse"
 
 @dataclass(frozen=True)
 class Place:
-    """A server that lets in by users, certificates and tokens."""
+    """A server that accepts logins by password or key, certificate and token."""
 
     server: Server
     home: Path
@@ -46,7 +46,7 @@ class Place:
         return done.stdout.strip()
 
     def tls(self, name: str = "", *alternatives: x509.GeneralName) -> ssl.SSLContext:
-        """Return what a client with a certificate, or without one, speaks TLS by."""
+        """Return a TLS context with the certificate of a name, or without a certificate."""
         context = ssl.create_default_context(cafile=str(self.authority.file))
         if name:
             context.load_cert_chain(self.authority.issue(name, *alternatives))
@@ -77,15 +77,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     issuer.close()
 
 
-def refused(place: Place, speaker: Speaker, told: str) -> None:
+def refused(place: Place, speaker: Speaker, message: str) -> None:
     with speaker:
         status, text = speaker.plain("ann", PASSWORD)
         assert status == BAD
-        assert told in text.decode()
+        assert message in text.decode()
         assert speaker.ended()
 
 
-def test_a_plain_call_is_told_what_to_do_and_changes_nothing(place: Place) -> None:
+def test_a_plain_call_is_refused_with_the_ways_to_log_in_and_changes_nothing(place: Place) -> None:
     for options in ({}, {"framed": True}, {"protocol": "compact"}):
         with (
             connect(place.server.uri, timeout=20, **options) as client,
@@ -115,7 +115,7 @@ def test_a_password_lets_in_over_tls_and_on_this_machine(place: Place) -> None:
 
 
 @pytest.mark.parametrize(("user", "password"), [("ann", "wrong"), ("nobody", PASSWORD), ("ann", ""), ("", PASSWORD), ("ANN", PASSWORD)])
-def test_a_wrong_password_tells_nothing_and_ends_the_connection(place: Place, user: str, password: str) -> None:
+def test_a_wrong_password_reveals_nothing_and_ends_the_connection(place: Place, user: str, password: str) -> None:
     with Speaker(place.server.uri) as speaker:
         status, text = speaker.plain(user, password)
         assert status == BAD
@@ -155,7 +155,7 @@ def test_set_ugi_of_somebody_else_is_refused_but_for_proxy_users(place: Place) -
     assert (line["user"], line["real_user"], line["mechanism"]) == ("bob", "engine", "users")
 
 
-def test_plain_names_whom_a_proxy_user_acts_for(place: Place) -> None:
+def test_plain_names_the_user_that_a_proxy_user_acts_for(place: Place) -> None:
     with Speaker(place.server.uri) as speaker:
         assert speaker.plain("engine", PASSWORD, acting_for="ann")[0] == COMPLETE
         assert speaker.call("set_ugi", user_name="ann", group_names=[])[-1] == "ann"
@@ -228,7 +228,7 @@ def test_http_asks_each_request_who_it_is(place: Place) -> None:
     basic = "Basic YW5uOmNvcnJlY3QgaG9yc2U="
     assert who(Authorization=basic) == "ann"
     assert who(Authorization=basic, x_actor_username="ann") == "ann"
-    for headers, told in (
+    for headers, message in (
         ({}, "asks for a login"),
         ({"x_actor_username": "ann"}, "asks for a login"),
         ({"Authorization": basic, "x_actor_username": "bob"}, "may not act for bob"),
@@ -240,7 +240,7 @@ def test_http_asks_each_request_who_it_is(place: Place) -> None:
     ):
         status, text = who(**headers)  # type: ignore[misc,arg-type]
         assert status == 401  # type: ignore[has-type]
-        assert told in text  # type: ignore[has-type]
+        assert message in text  # type: ignore[has-type]
     assert post(place.server.uri, body, tls=place.tls("trino"))[0] == 200
 
 
@@ -301,7 +301,7 @@ def test_certificates_are_read_again_when_they_change(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--host", "0.0.0.0"), "no setting decides who may log in"),
         (("--set", "authentication=certificate"), "needs tls_certificate and tls_client_ca"),
@@ -312,10 +312,10 @@ def test_certificates_are_read_again_when_they_change(tmp_path: Path) -> None:
         (("--set", 'proxy_users={"a": {"hosts": 1}}'), "neither a text nor a list"),
     ],
 )
-def test_a_server_that_would_let_in_the_wrong_people_does_not_start(options: tuple[str, ...], told: str, tmp_path: Path) -> None:
+def test_a_server_that_would_let_in_the_wrong_people_does_not_start(options: tuple[str, ...], message: str, tmp_path: Path) -> None:
     done = run_command("serve", "--port", "0", *options, home=tmp_path)
     assert done.returncode in (1, 2)
-    assert told in done.stderr
+    assert message in done.stderr
     assert "ready" not in done.stdout
 
 

@@ -1,4 +1,4 @@
-"""SASL's framing: what comes in pieces, too long, or out of order."""
+"""SASL's framing: messages in pieces, too long, or out of order."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Turning:
 
 
 def talk(sent: bytes, choose: Callable[[str], Mechanism]) -> tuple[object, list[tuple[int, bytes]]]:
-    """Return what came of a negotiation, an error too, and the server's messages."""
+    """Return the result of a negotiation, or its error, and the server's messages."""
     out: list[bytes] = []
     try:
         result: object = negotiate(frame_feed(sent), out.append, choose)
@@ -79,19 +79,19 @@ def refuse(name: str) -> Mechanism:
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "reason"),
     [
         (login_message(START, b"X") + login_message(OK), "no X"),
         (login_message(OK, b"X"), "begins with status 2"),
         (login_message(START, b"\xff\xfe") + login_message(OK), "no "),
     ],
 )
-def test_a_login_that_is_refused_is_told_so(sent: bytes, told: str) -> None:
+def test_a_refused_login_is_answered_with_the_reason(sent: bytes, reason: str) -> None:
     error, answers = talk(sent, refuse)
     assert isinstance(error, ClientRefused)
-    assert told in str(error)
+    assert reason in str(error)
     assert [status for status, _ in answers] == [BAD]
-    assert told in answers[0][1].decode()
+    assert reason in answers[0][1].decode()
 
 
 def test_a_client_that_breaks_off_or_never_ends_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""A list of revoked certificates: who stands on it is kept out, is cut off if it is in, and everybody else goes on."""
+"""A list of revoked certificates: a client with one of them is refused, or cut off if it is connected; all others are served on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.waiting import until
 
 @dataclass(frozen=True)
 class Place:
-    """A server that lets in by certificate, and the files that it goes by."""
+    """A server that accepts logins by certificate, and the files that it reads."""
 
     server: Server
     authority: Authority
@@ -106,10 +106,10 @@ def test_a_list_of_others_a_broken_one_and_one_out_of_date(place: Place, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [(None, "No such file"), ("", "NO_CERTIFICATE_OR_CRL_FOUND"), ("authority", "holds no list of revoked certificates")],
 )
-def test_a_server_without_the_list_that_it_is_to_go_by_does_not_start(tmp_path: Path, content: str | None, told: str) -> None:
+def test_a_server_without_the_list_that_it_is_to_go_by_does_not_start(tmp_path: Path, content: str | None, message: str) -> None:
     authority = Authority(tmp_path)
     file = tmp_path / "list.crl"
     if content is not None:
@@ -118,7 +118,7 @@ def test_a_server_without_the_list_that_it_is_to_go_by_does_not_start(tmp_path: 
     arguments = [each for name, text in options.items() for each in ("--set", f"{name}={text}")]
     done = run_command("serve", "--port", "0", *arguments, home=tmp_path)
     assert done.returncode == 1
-    assert told in done.stderr
+    assert message in done.stderr
     done = run_command("serve", "--port", "0", *arguments[:2], *arguments[4:], home=tmp_path)
     assert done.returncode in (1, 2)
     assert "tls_client_crl lists revoked certificates of the authorities in tls_client_ca; set that, too" in done.stderr

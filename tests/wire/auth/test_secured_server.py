@@ -1,4 +1,4 @@
-"""A server process with two workers that lets in by Kerberos and token: our client, PyIceberg's, and who is kept out."""
+"""A server process with two workers that accepts Kerberos and tokens: our client, PyIceberg's, and the clients that it refuses."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_changed_keytab_serves_without_a_restart(kdc: Kdc, tmp_path: Path) -> 
     with own.serve(**{"hive.metastore.kerberos.principal": service}):
         with own.kerberos(principal="rotated/_HOST") as client:
             assert client.getStatus() == 2
-        changed = kdc.keytab(service, name="rotated-2", anew=True)
+        changed = kdc.keytab(service, name="rotated-2", new_key=True)
         with pytest.raises(LoginError, match="export it again after each change of the key"):
             own.kerberos(principal="rotated/_HOST").getStatus()
         shutil.copy(changed, own.keytab)
@@ -196,7 +196,7 @@ def test_a_client_without_login_is_kept_out(server: Server, secured: Secured) ->
         connect(secured.uri, timeout=30).get_all_databases()
 
 
-def test_the_tokens_of_other_servers_are_for_whom_the_setting_names(server: Server, secured: Secured) -> None:
+def test_only_users_of_the_setting_see_the_tokens_of_other_servers(server: Server, secured: Secured) -> None:
     with secured.kerberos() as client:
         for ask in (client.get_master_keys, client.get_all_token_identifiers, lambda: client.add_master_key("k")):
             with pytest.raises(Exception, match=r"alice \(by kerberos\) may not see or change stored tokens"):

@@ -1,4 +1,4 @@
-"""Who does not log in is cut off soon, whatever it sends; who has logged in may be silent for long."""
+"""A client without a login is cut off soon, also while it sends bytes; a client that has logged in may be silent for long."""
 
 from __future__ import annotations
 

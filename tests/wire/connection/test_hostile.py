@@ -1,4 +1,4 @@
-"""What is not a proper message costs its sender the answer or the connection, and nobody else anything."""
+"""Bytes that are not a proper message cost their sender the answer or the connection, and no other client anything."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_log_that_can_not_be_written_keeps_no_connection_open(server: ServerTh
     with structlog.testing.capture_logs():
         structlog.configure(processors=[full])
         assert exchange(server, b"\x80\x01") == b""
-        for thread in set(threading.enumerate()) - others:  # what it ends with is told while this test is the one that runs
+        for thread in set(threading.enumerate()) - others:  # pytest's warning about its error then belongs to this test
             thread.join(10)
 
 

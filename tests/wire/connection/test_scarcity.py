@@ -1,4 +1,4 @@
-"""What a real server does when its disk is full and when its descriptors are used up: it says so, survives, and goes on later."""
+"""A real server whose disk is full, or whose file descriptors are used up: it reports that, survives, and goes on later."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_full_disk_shows_and_nothing_is_lost(tmp_path: Path) -> None:
         with full_disk(server, folder):
             *made, refused = make_tables(client)
             assert made
-            until(lambda: "nothing was changed" in get(server.uri, "/readyz")[1])  # what it tries has no room any more either
+            until(lambda: "nothing was changed" in get(server.uri, "/readyz")[1])  # its own trial write fails too
             status, text = get(server.uri, "/readyz")
             assert (status, "takes no changes" in text) == (503, True)
             assert sorted(client.get_all_tables("default")) == sorted(made), "reads go on"

@@ -1,4 +1,4 @@
-"""What the partitions of one message, or their statistics, repeat is one object; all else is a struct's own."""
+"""Parts that repeat in the partitions of one message, or in their statistics, are one object; all else is a struct's own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PARAMETERS = [{}, {"a": "b"}, {"some key": "a value of some length"}]
 
 
 def received(method: str, piece: int, **fields: Any) -> Any:
-    """Send arguments in pieces of so many bytes and return what is read."""
+    """Send arguments in pieces of so many bytes; return the arguments as the server reads them."""
     cls = getattr(service, f"{method}_args")
     return read(write_message(DIALECT, method, 1, 7, cls(**fields)), cls, piece).body
 

@@ -1,4 +1,4 @@
-"""What is said of files of TLS that do not fit: the setting and the file."""
+"""Errors about TLS files that do not fit: they name the setting and the file."""
 
 from __future__ import annotations
 

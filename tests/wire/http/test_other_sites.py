@@ -1,4 +1,4 @@
-"""What a page of another site can make a visitor's browser send to a server: it changes and reads nothing."""
+"""Requests that a page of another site can make a visitor's browser send: they change nothing, and the page reads nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerThread]:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerThread]:
-    """A server that asks for a login, which browsers repeat for whatever page sends a request."""
+    """A server that asks for a login. A browser sends the login again with the requests of any page."""
     yield from start(str(tmp_path_factory.mktemp("guarded")), authentication=("users",))
 
 
@@ -146,7 +146,7 @@ def test_a_page_of_another_site_reads_nothing(server: ServerThread, path: str, h
 )
 @pytest.mark.parametrize("path", READ)
 def test_a_visitor_and_a_collector_read(server: ServerThread, path: str, headers: dict[str, str]) -> None:
-    """Also one who follows a link from another site: what comes back is shown to the visitor, not told to that site."""
+    """A visitor may also follow a link from another site: the visitor sees the answer, the other site does not."""
     assert ask(server, "GET", path, headers).status == 200
 
 

@@ -44,7 +44,7 @@ def sample(text: str, name: str) -> float:
 
 
 @pytest.mark.on_one_database
-def test_a_server_tells_that_it_lives_and_what_it_is(database_url: str, tmp_path: Path) -> None:
+def test_a_server_reports_its_health_and_version(database_url: str, tmp_path: Path) -> None:
     with serving("--db", database_url, "--workers", "2", home=tmp_path) as server:
         assert get(server.uri, "/healthz") == (200, '{"status": "ok"}\n')
         assert get(server.uri, "/readyz") == (200, '{"status": "ready"}\n')
@@ -121,16 +121,16 @@ def test_a_worker_that_died_holds_no_connections_open(tmp_path: Path) -> None:
         assert sample(text, 'metastore_call_seconds_count{method="get_all_databases",outcome="ok"}') == 1, "what it counted stays"
 
 
-def test_a_drain_is_told_before_the_port_closes(tmp_path: Path) -> None:
+def test_a_drain_shows_before_the_port_closes(tmp_path: Path) -> None:
     with serving("--workers", "1", "--set", "drain_notice=3s", home=tmp_path) as server:
         assert get(server.uri, "/readyz")[0] == 200
         server.process.send_signal(signal.SIGTERM)
-        told = [get(server.uri, "/readyz")]
-        while told[-1][0] == 200:
+        answers = [get(server.uri, "/readyz")]
+        while answers[-1][0] == 200:
             time.sleep(0.05)
-            told.append(get(server.uri, "/readyz"))
-        assert told[-1][0] == 503
-        assert "draining" in told[-1][1]
+            answers.append(get(server.uri, "/readyz"))
+        assert answers[-1][0] == 503
+        assert "draining" in answers[-1][1]
         assert get(server.uri, "/healthz")[0] == 200
         with connect(server.uri, timeout=20) as client:
             assert client.get_all_databases() == ["default"]

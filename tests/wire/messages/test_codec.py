@@ -31,7 +31,7 @@ MAX_MESSAGE_SIZE, MAX_CONTAINER_SIZE = 100_000, 10_000
 
 
 class Watching(pure.BinaryDecoder):
-    """Notes what thriftpy2 reads in another way: maps with lists as keys, and texts in place of other keys or values."""
+    """Notes messages that thriftpy2 reads in another way: maps with lists as keys, and texts in place of other keys or values."""
 
     odd_maps = False
 
@@ -43,7 +43,8 @@ class Watching(pure.BinaryDecoder):
 
 
 def outcome(decoder: Any, data: bytes, cls: type[TPayload], piece: int) -> tuple[Any, ...]:
-    """Return all that a decoder tells of a message which comes in pieces, its struct as text, and its bytes with all behind them.
+    """Return all that a decoder reads of a message in pieces: its struct as text, its bytes and those behind it, and the fields of its
+    head.
 
     As text structs are compared with all they hold: exceptions, not-a-number, True beside 1.
     """
@@ -132,7 +133,7 @@ def written(encode: Any, body: Any) -> bytes | None:
     """Return the bytes of a message; None for one that can not be written."""
     try:
         found: bytes = encode("name", 2, -7, body, False)
-    except Exception:  # noqa: BLE001  # whatever it is, the client is told of an internal error
+    except Exception:  # noqa: BLE001  # the client gets an internal error for any of them
         return None
     return found
 
@@ -252,7 +253,7 @@ assert codec.DECODERS["binary"] is pure_binary.FastBinaryDecoder and codec.ENCOD
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "METASTORE_CODEC": variable}, check=True)
 
 
-def test_a_compiled_codec_that_can_not_be_loaded_is_told(tmp_path: Path) -> None:
+def test_a_compiled_codec_that_can_not_be_loaded_is_reported(tmp_path: Path) -> None:
     """A built module of another build of Python, say, or without a library that it needs."""
     (tmp_path / "broken.py").write_text("raise ImportError('undefined symbol: PyLong_Of')")
     code = """import sys, importlib

@@ -142,7 +142,7 @@ def cut(parts: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def sent(server: Server, parts: Iterator[bytes]) -> bytes:
-    """Send as much as the server takes; return what it answers."""
+    """Send as much as the server takes; return its reply."""
     host, port = server.uri.removeprefix("thrift://").split(":")
     with socket.create_connection((host, int(port)), 60) as sock:
         reply = b""
@@ -192,7 +192,7 @@ def test_a_frame_of_a_login_without_protection_is_passed_on_as_it_comes() -> Non
     left = [b"\0", b"\0\1\0", b"a" * 100, b"b" * 156, b"\0", b"\0\0\1", b"c"]
 
     def receive(size: int) -> bytes:
-        """Return what has come, as a socket does."""
+        """Return the next bytes, at most `size`, as a socket does."""
         if not left:
             return b""
         part, left[0] = left[0][:size], left[0][size:]

@@ -1,4 +1,4 @@
-"""Lists that are longer than a page are sent page by page: what comes is what a list would be, and little memory is held."""
+"""Lists longer than a page are sent page by page: the client gets the same bytes as for a list, and the server holds little memory."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ FACTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.fixture
 def two_keys(call: Call) -> None:
-    """A table of 37 partitions, of the last of which no filter on `n` can tell whether it passes."""
+    """A table of 37 partitions. For the last one no filter on `n` can decide whether it passes."""
     name = make_table(call, "two", keys=[("k", "string"), ("n", "int")])
     add_partitions(call, name, [*([key, str(number)] for key in "abc" for number in range(12)), ["z", "x"]])
 
@@ -223,7 +223,7 @@ def test_all_pages_are_of_one_snapshot(call: Call, monkeypatch: pytest.MonkeyPat
     assert len(partitions.get_partitions(call, T)) == COUNT + 3
 
 
-def test_pages_that_are_read_anew_replace_those_that_were_taken() -> None:
+def test_pages_that_are_read_again_replace_the_earlier_ones() -> None:
     def encode(page: list[Any]) -> bytes:
         result = idl.service.get_all_tables_result(success=page)
         return write_message(Dialect("binary", framed=False), "get_all_tables", TMessageType.REPLY, 7, result)
@@ -285,7 +285,7 @@ def test_partitions_that_all_go_before_their_pages_are_read_are_none(
         assert client.getStatus() == 2
 
 
-def test_what_is_too_long_for_a_frame_is_told(server: ServerThread, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_that_is_too_long_for_a_frame_is_an_error(server: ServerThread, monkeypatch: pytest.MonkeyPatch) -> None:
     paged(monkeypatch, 10)
     monkeypatch.setattr(large_replies, "MAX_FRAME", 5000)
 

@@ -1,4 +1,6 @@
-"""What is walked over thriftpy2 reads as the pure codec does; what it would read in another way, refuse or never end is not given to it."""
+"""A walk over the bytes of structs finds those that thriftpy2 reads as the pure codec does; thriftpy2 is given these.
+Structs that thriftpy2 would read in another way, refuse or never end are not given to it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ LIMIT, NO_LIMIT = 1_000_000, 1_000_000_000
 
 
 def read(decoder: Any, data: bytes, cls: type[TPayload], piece: int = 100_000, max_memory: int = NO_LIMIT) -> tuple[Any, ...]:
-    """Return what a decoder reads of a message that comes in pieces, or why it refuses, and all bytes from the message's first on."""
+    """Return the result of a decoder for a message in pieces, or its refusal, and all bytes from the message's first on."""
     pieces = iter([data[at : at + piece] for at in range(0, len(data), piece)])
     feed = Feed(lambda _: next(pieces, b""))
     reading = decoder(feed, LIMIT, 10_000, max_memory)
@@ -116,7 +118,7 @@ REFUSED = {
     "text that is not UTF-8": b"\x0b\0\1\0\0\0\2x\xff",
     "lists for keys": b"\x0c\0\7" + to_bytes(SKEWED),
 }
-"""What thriftpy2 refuses: it does no harm there."""
+"""Messages that thriftpy2 refuses: they do no harm there."""
 
 
 @pytest.fixture

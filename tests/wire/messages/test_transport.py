@@ -36,9 +36,7 @@ def pieces(data: bytes, sizes: list[int]) -> Feed:
     protocol=st.sampled_from(["binary", "compact"]),
     skewed=st.booleans(),
 )
-def test_messages_are_told_apart_however_they_are_cut(
-    strings: list[tuple[int, int]], sizes: list[int], protocol: str, skewed: bool
-) -> None:
+def test_messages_are_separated_however_they_are_cut(strings: list[tuple[int, int]], sizes: list[int], protocol: str, skewed: bool) -> None:
     dialect = Dialect(protocol, framed=False)
     skew = idl.SkewedInfo(skewedColValueLocationMaps={("a", "b"): "c"}) if skewed else None
     bodies = [
