@@ -23,7 +23,7 @@ from tests.console import sample
 
 
 class Answer(NamedTuple):
-    """What a visitor got."""
+    """The answer that a visitor got."""
 
     status: int
     headers: dict[str, str]

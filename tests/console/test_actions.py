@@ -1,4 +1,4 @@
-"""What operators do on the console, and who can not make them do it."""
+"""The actions of operators on the console, and requests that must not trigger them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The console in a real browser: an operator's way to who blocks a table, what a screen reader needs, and data that tries to run."""
+"""The console in a real browser: an operator's way to the blocker of a table, the needs of screen readers, and data with scripts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def browser() -> Iterator[Any]:
 
 
 class Watched:
-    """A page of the browser, and what it complained of."""
+    """A page of the browser, and the browser's complaints about it."""
 
     def __init__(self, browser: Any, base: str, **options: Any) -> None:
         self.context = browser.new_context(base_url=base, **options)
@@ -196,7 +196,7 @@ def test_pages_work_without_scripts(browser: Any, console: Console) -> None:
 
 
 def test_another_site_can_not_act_by_a_visitors_browser(browser: Any, console: Console, guarded: Console) -> None:
-    """The page of another origin posts a form: with the browser's password and whatever it can set."""
+    """The page of another origin posts a form with the browser's password and all fields that it can set."""
     credentials = {"username": "root", "password": password_of("root")}
     watched = Watched(browser, console.url, http_credentials=credentials)
     page = watched.page
@@ -235,8 +235,8 @@ def test_no_page_can_call_thrift(browser: Any, start: Any, console: Console, is_
         watched = Watched(browser, server.url, bypass_csp=True)
         watched.page.goto(f"{site}/ui/")
         message = base64.b64encode(request("drop_database", name="shop", deleteData=True, cascade=True)).decode()
-        told = watched.page.evaluate(ATTACKS, [f"{server.url}/metastore", message])
-        assert told == (["opaque"] * 3 + ["TypeError"] * 2 if is_foreign else ["basic"] * 5)
+        answers = watched.page.evaluate(ATTACKS, [f"{server.url}/metastore", message])
+        assert answers == (["opaque"] * 3 + ["TypeError"] * 2 if is_foreign else ["basic"] * 5)
         assert client.get_all_databases() == ["default", "shop"]
         watched.context.close()
 

@@ -38,7 +38,7 @@ def test_a_managed_table_with_everything() -> None:
 
 def test_an_external_table_and_odd_names() -> None:
     made = table("d", "a`b", "EXTERNAL_TABLE", EXTERNAL="TRUE")
-    made.sd.serdeInfo = None  # type: ignore[assignment]  # what a client may send
+    made.sd.serdeInfo = None  # type: ignore[assignment]  # a client may leave it out
     assert create_statement(made).startswith("CREATE EXTERNAL TABLE `d`.`a``b` (")
 
 

@@ -56,7 +56,7 @@ WORDS = {
     "/jobs": ["lease"],
     "/settings": ["warehouse", "default_catalog", "hive", "Users"],
 }  # fmt: skip
-"""What each page says of the sample, by its path below `/ui`."""
+"""The words of each page about the sample, by its path below `/ui`."""
 
 
 @pytest.mark.parametrize("path", WORDS)
@@ -68,8 +68,8 @@ def test_a_page_shows_what_there_is(console: Console, path: str) -> None:
 
 
 def test_there_is_a_test_of_every_page() -> None:
-    told = {path.partition("?")[0] for path in WORDS}
-    assert [page.path for page in PAGES if not any(re.fullmatch(page.path.replace("{id:int}", r"\d+"), path) for path in told)] == []
+    tested = {path.partition("?")[0] for path in WORDS}
+    assert [page.path for page in PAGES if not any(re.fullmatch(page.path.replace("{id:int}", r"\d+"), path) for path in tested)] == []
 
 
 def twin_of(path: str) -> str:
@@ -179,7 +179,7 @@ def test_every_answer_forbids_what_pages_do_not_need(console: Console) -> None:
         ("/nothing", 404, "Not Found"),
     ],
 )
-def test_what_is_wrong_is_told(console: Console, path: str, status: int, text: str) -> None:
+def test_a_wrong_request_is_reported(console: Console, path: str, status: int, text: str) -> None:
     page = console.get(f"/ui{path}")
     assert page.status == status
     assert text in page.words
@@ -263,8 +263,8 @@ def test_what_looks_is_logged_and_counted_as_calls_are(start: Start) -> None:
     assert 'metastore_call_seconds_count{method="get_table_req",outcome="NoSuchObject"} 1.0' in metrics
 
 
-def test_clients_and_slow_calls_have_one_json_whoever_answers(start: Start) -> None:
-    """The server itself answers these two, also without the console; the description holds for both."""
+def test_clients_and_slow_calls_have_one_json(start: Start) -> None:
+    """The server answers these two itself, also without the console; the description holds for both."""
     found = start(slow_call_threshold=0.000001)
     with found.client() as client:
         client.get_all_databases()
@@ -298,10 +298,11 @@ def test_snapshots_of_a_real_iceberg_table_are_shown(start: Start) -> None:
     made = lake.create_table("lake.t", schema=rows.schema)
     made.append(rows)
     made.append(rows)
-    told = found.get("/api/v1/table?database=lake&name=t").json["iceberg"]
-    assert (told["problem"], told["number"]) == ("", 2)
+    shown = found.get("/api/v1/table?database=lake&name=t").json["iceberg"]
+    assert (shown["problem"], shown["number"]) == ("", 2)
     current = made.refresh().current_snapshot()
-    assert (told["rows"][0]["id"], told["rows"][0]["current"], told["rows"][0]["refs"]) == (str(current.snapshot_id), True, ["main"])
+    snapshot = shown["rows"][0]
+    assert (snapshot["id"], snapshot["current"], snapshot["refs"]) == (str(current.snapshot_id), True, ["main"])
     page = found.get("/ui/table?database=lake&name=t").words
     assert f"{current.snapshot_id} current" in page
     assert "total-records 6" in page
@@ -349,11 +350,11 @@ def test_numbers_of_a_database_that_can_not_be_asked_are_not_zero(start: Start) 
     assert "The database can not be asked: calls fail." in page.words
     assert page.text.count("not known: the database can not be asked") == 5
     assert "The numbers of objects are not known" in page.words
-    told = found.get("/api/v1/overview").json
+    overview = found.get("/api/v1/overview").json
     unknown = ("open_transactions", "oldest_transaction", "locks", "compactions", "objects", "last_event")
-    assert [told[name] for name in unknown] == [None] * len(unknown)
+    assert [overview[name] for name in unknown] == [None] * len(unknown)
     schemas = found.get("/api/v1/openapi.json").json["components"]
-    jsonschema.validate(told, {"$ref": "#/components/schemas/Front", "components": schemas})
+    jsonschema.validate(overview, {"$ref": "#/components/schemas/Front", "components": schemas})
 
 
 def test_short_addresses_lead_to_the_console(console: Console, start: Start) -> None:

@@ -1,4 +1,4 @@
-"""What a visitor sees who may not see everything: what Thrift would answer, and nothing more."""
+"""Pages of a visitor with few rights: they show exactly the objects that Thrift would show."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def test_lists_show_a_stranger_nothing(guarded: Console, path: str) -> None:
 def test_what_is_hidden_is_answered_about_as_what_is_missing(guarded: Console, path: str, missing: str) -> None:
     names = {"sales": "nowhere"} if path.startswith("/database") else {"orders": "nothing", "days": "nothing", "customers": "nothing"}
     hidden, absent = (guarded.get(f"/api/v1{each}", "mallory") for each in (path, missing))
-    told = hidden.text
+    text = hidden.text
     for name, other in names.items():
-        told = told.replace(name, other)
+        text = text.replace(name, other)
     for key in ("1", "3"):
-        told = told.replace(f" {key}:", " 99:")
-    assert (hidden.status, told) == (absent.status, absent.text)
+        text = text.replace(f" {key}:", " 99:")
+    assert (hidden.status, text) == (absent.status, absent.text)
     assert hidden.status == 404
 
 
@@ -114,7 +114,7 @@ def test_everybody_sees_the_own_transactions(guarded: Console, own: int) -> None
 
 
 def test_pages_are_filled_with_what_may_be_shown(start: Start) -> None:
-    """Of many tables somebody sees few, far apart: they come together, however many lie between."""
+    """The few tables that a user sees are listed together, with any number of hidden ones between them."""
     found = start(authentication=("users",), authorization="grants", admin_users=("root",))
     with found.client("root") as client:
         client.create_database(Database(name="d", ownerName="root"))

@@ -1,4 +1,4 @@
-"""Who holds up whom, and how it is drawn: chains, forks, circles, many."""
+"""Locks that wait for each other, and their drawing: chains, forks, circles, many."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def names(found: list[str]) -> list[str]:
     return [each.replace("transaction-", "t").replace("lock-", "l") for each in found]
 
 
-def test_whoever_waits_for_somebody_who_waits_is_held_up_by_both() -> None:
+def test_a_lock_behind_one_that_waits_is_held_up_by_both() -> None:
     found = holders([lock(1, 10), lock(2, 20, 1), lock(3, 30, 2), lock(4, None, 1), lock(5, 50)])
     assert names(found["transaction-10"].holds_up) == ["t20", "l4", "t30"]
     assert names(found["transaction-20"].holds_up) == ["t30"]
@@ -32,13 +32,13 @@ def test_one_transaction_is_one_holder_however_many_locks_it_has() -> None:
     assert found["transaction-10"].waits_for == [], "nobody waits for oneself"
 
 
-def test_whom_a_hidden_lock_holds_back_waits_for_nobody_known() -> None:
+def test_a_lock_behind_a_hidden_one_has_no_known_holder() -> None:
     found = holders([lock(7, 70, 3)])
     assert found["transaction-70"].waits_for == []
     assert roots(found) == []
 
 
-def test_those_who_wait_for_each_other_are_all_told() -> None:
+def test_locks_that_wait_for_each_other_are_all_shown() -> None:
     found = holders([lock(1, 10, table="a"), lock(2, 20, table="b"), lock(3, 10, 2, "b"), lock(4, 20, 1, "a"), lock(5, 30, 3, "b")])
     assert [each.name for each in roots(found)] == ["Transaction 10", "Transaction 20"]
     assert set(names(found["transaction-10"].holds_up)) == {"t20", "t30"}
@@ -48,7 +48,7 @@ def test_those_who_wait_for_each_other_are_all_told() -> None:
     assert len(drawn.arrows) == 3
 
 
-def test_whoever_waits_is_drawn_to_the_right_of_whom_it_waits_for() -> None:
+def test_a_waiter_is_drawn_to_the_right_of_its_blocker() -> None:
     found = holders([lock(1, 10), lock(2, 20, 1), lock(3, 30, 2), lock(4, 40, 1)])
     drawn = draw(involved(found))
     assert drawn is not None

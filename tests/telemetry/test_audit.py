@@ -1,4 +1,4 @@
-"""What the audit log says, of whom, and what becomes of it when its file is moved away."""
+"""The audit log: its lines, their users, and a file that is moved away."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
-def test_changes_and_refusals_are_told_and_reads_are_not(tmp_path: Path) -> None:
+def test_changes_and_refusals_have_lines_and_reads_have_not(tmp_path: Path) -> None:
     file = tmp_path / "audit.log"
     options = {"authorization": "grants", "admin_users": "root", "audit_log": str(file), "workers": "2"}
     with serving(*(part for name, value in options.items() for part in ("--set", f"{name}={value}")), home=tmp_path) as server:
@@ -44,8 +44,8 @@ def test_changes_and_refusals_are_told_and_reads_are_not(tmp_path: Path) -> None
                     except TException:
                         assert user == "bob"
     assert any("the user that such a client names in set_ugi is not checked" in line["event"] for line in server.lines())
-    told = [(each["user"], each["method"], each["object"], each["outcome"]) for each in lines(file)]
-    assert told == [
+    audited = [(each["user"], each["method"], each["object"], each["outcome"]) for each in lines(file)]
+    assert audited == [
         ("root", "create_database", "shop", "ok"),
         ("bob", "create_database", "shop", "refused"),
         ("bob", "get_database", "shop", "refused"),
@@ -58,7 +58,7 @@ HTTP_HEAD = "POST /metastore HTTP/1.1\r\nHost: localhost\r\nContent-Type: applic
 
 
 @pytest.mark.parametrize("head", ["", HTTP_HEAD], ids=["Thrift", "HTTP"])
-def test_a_change_is_told_whose_client_has_gone_meanwhile(stub: Stub, tmp_path: Path, head: str) -> None:
+def test_a_change_has_a_line_although_its_client_has_gone(stub: Stub, tmp_path: Path, head: str) -> None:
     file = tmp_path / "audit.log"
 
     def drop(_call: Call, _args: Any) -> None:
@@ -76,7 +76,7 @@ def test_a_change_is_told_whose_client_has_gone_meanwhile(stub: Stub, tmp_path: 
     assert [(each["method"], each["outcome"]) for each in lines(file)] == [("drop_database", "ok")]
 
 
-def test_a_login_is_told_with_who_logged_in(tmp_path: Path) -> None:
+def test_a_line_holds_the_login_and_the_user_that_it_acts_for(tmp_path: Path) -> None:
     file = tmp_path / "audit.log"
     for login in (Login("alice", "kerberos", "hive"), Login("hive", "kerberos")):  # the second acts for alice by set_ugi
         client = Client("10.0.0.1:77", user="alice", login=login)

@@ -1,4 +1,4 @@
-"""What a call took its time for: each second has a name, and they add up, in slow calls, metrics and spans alike."""
+"""The parts of a call's time: each second belongs to one, and they add up, in slow calls, metrics and spans alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of a real server: which calls have a line, why one failed, that the database was lost, and what signals ask for."""
+"""The log of a real server: the calls that have a line, reasons of failures, the loss of the database, and the effects of signals."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_setting_says_which_calls_are_logged(options: tuple[str, ...], logge
         assert get(server.uri, "/metrics")[1].count('method="get_all_databases",outcome="ok"'), "what is not logged is counted"
 
 
-def test_a_reason_is_short_and_tells_no_password() -> None:
+def test_a_reason_is_short_and_holds_no_password() -> None:
     shown = reason(ValueError("s3a://key:hunter2@bucket/t " + "x" * 5000))
     assert "hunter2" not in shown
     assert len(shown) == 1000

@@ -1,4 +1,4 @@
-"""What /metrics tells beside the calls: the pool, statements, caches, running calls, and all of it under Hive's names."""
+"""The numbers of /metrics beside the calls: the pool, statements, caches, running calls, and all of it under Hive's names."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def test_the_database_is_measured_in_all_workers(database_url: str, tmp_path: Pa
                 for _ in range(2):
                     client.get_table("default", f"t{number}")
 
-        def told() -> str:
+        def counted() -> str:
             found = get(server.uri, "/metrics")[1]
             return found if sample(found, 'metastore_statements_total{kind="insert"}') >= 8 else ""
 
-        text = until(told)
+        text = until(counted)
         assert sample(text, "metastore_workers") == 2
         assert sample(text, "metastore_pool_size") == 6
         assert 0 <= sample(text, "metastore_pool_in_use") <= 6
@@ -81,7 +81,7 @@ def test_what_a_dead_worker_measured_stays_and_its_levels_go() -> None:
     assert counts.figures()["statements", "select"] == 7
 
 
-def test_calls_that_run_are_told(start: Start, stub: Stub) -> None:
+def test_running_calls_are_shown(start: Start, stub: Stub) -> None:
     server = start()
     with connect(server.uri) as client:
         import threading
@@ -111,11 +111,11 @@ def test_hives_names(database_url: str, tmp_path: Path) -> None:
         for _ in range(4):
             client.get_all_databases()
 
-        def told() -> str:  # a call is counted when its reply is gone
+        def counted() -> str:  # a call is counted when its reply is gone
             found = get(server.uri, "/metrics")[1]
             return found if "api_get_all_databases_total 4.0" in found else ""
 
-        text = until(told)
+        text = until(counted)
         assert 0 < sample(text, "api_get_all_databases_75thpercentile") <= sample(text, "api_get_all_databases_99thpercentile") < 30_000
         assert sample(text, "api_get_all_databases_mean") > 0
         assert sample(text, "total_api_calls_total") == 9
@@ -159,7 +159,7 @@ def test_percentiles_lie_within_their_buckets() -> None:
 
 
 @pytest.mark.parametrize("wanted", ["pure", ""])
-def test_the_codec_is_told_and_the_pure_one_once_in_the_log(tmp_path: Path, wanted: str) -> None:
+def test_the_codec_is_shown_and_the_pure_one_once_in_the_log(tmp_path: Path, wanted: str) -> None:
     with serving("--workers", "2", home=tmp_path, variables={"METASTORE_CODEC": wanted}) as server:
         (info,) = [line for line in get(server.uri, "/metrics")[1].splitlines() if line.startswith("metastore_info{")]
     codec = "pure" if wanted == "pure" or IMPLEMENTATION == "pure" else "compiled"

@@ -1,4 +1,4 @@
-"""Slow calls and connected clients: what is told of them, by all workers together, and to whom."""
+"""Slow calls and connected clients of all workers: their facts, and the users who see them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVERY_CALL = ("--set", "slow_call_threshold=0.000001")
 
 
 def asked(server: Server, path: str) -> list[dict[str, Any]]:
-    """Return what a page lists."""
+    """Return the elements of a page's list."""
     status, text = get(server.uri, path)
     assert status == 200, text
     (found,) = json.loads(text).values()
@@ -40,9 +40,9 @@ def asked(server: Server, path: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.on_one_database
-def test_slow_calls_of_all_workers_are_told(database_url: str, tmp_path: Path) -> None:
+def test_slow_calls_of_all_workers_are_listed(database_url: str, tmp_path: Path) -> None:
     with serving("--db", database_url, "--workers", "3", *EVERY_CALL, home=tmp_path) as server:
-        for number in range(12):  # a connection each: whichever process takes it
+        for number in range(12):  # a connection each: any process may take it
             with connect(server.uri, timeout=20) as client:
                 client.set_ugi("ann", [])
                 client.create_database(idl.Database(name=f"d{number}"))
@@ -187,7 +187,7 @@ def test_the_query_stands_in_log_and_audit_and_slow_calls(tmp_path: Path) -> Non
     assert sum(line.get("query") == "20260101_1" for line in lines) == 3
 
 
-def test_clients_of_all_workers_are_told(tmp_path: Path) -> None:
+def test_clients_of_all_workers_are_listed(tmp_path: Path) -> None:
     with serving("--workers", "3", home=tmp_path) as server:
         open_clients = []
         for number in range(9):
@@ -196,11 +196,11 @@ def test_clients_of_all_workers_are_told(tmp_path: Path) -> None:
             client.get_all_databases()
             open_clients.append(client)
 
-        def all_told() -> list[dict[str, Any]]:
-            told = [each for each in asked(server, "/api/v1/clients") if each["calls"] == 2]
-            return told if len(told) == 9 else []
+        def all_listed() -> list[dict[str, Any]]:
+            listed = [each for each in asked(server, "/api/v1/clients") if each["calls"] == 2]
+            return listed if len(listed) == 9 else []
 
-        found = until(all_told)
+        found = until(all_listed)
         assert sorted(each["user"] for each in found) == sorted(f"u{number}" for number in range(9))
         assert len({each["worker"] for each in found}) > 1
         for each in found:
@@ -245,7 +245,7 @@ def test_places_of_clients_that_left_are_used_again() -> None:
 
 
 def test_a_record_that_is_written_meanwhile_is_whole() -> None:
-    """Whoever reads sees the record before the change or after it, never parts of both."""
+    """A reader sees the record before the change or after it, never parts of both."""
     shared = Records(1, 1, 10_000)
     shared.write(0, ["a"] * 1000)
     done = threading.Event()
@@ -274,7 +274,7 @@ def test_a_record_that_is_written_meanwhile_is_whole() -> None:
     assert list(shared.read()) == [], "a process that died while it wrote leaves nothing"
 
 
-def test_only_administrators_are_told_of_others(tmp_path: Path) -> None:
+def test_only_administrators_see_others(tmp_path: Path) -> None:
     options = ("--set", "authorization=grants", "--set", "admin_users=root")
     with serving("--workers", "1", *options, home=tmp_path) as server:
         for path in ("/api/v1/slow-calls", "/api/v1/clients"):

@@ -32,7 +32,7 @@ TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 @contextmanager
 def traced(home: Path, *options: str) -> Iterator[tuple[Server, Spans]]:
-    """A server that tells a collector; when the server has ended all spans are there."""
+    """A server that sends its spans to a collector. All spans are there when the server has ended."""
     with (
         collecting() as collector,
         serving("--workers", "1", "--set", f"traces_endpoint={collector.endpoint}", *options, home=home) as server,
@@ -63,15 +63,15 @@ def test_a_call_and_its_sql_are_one_trace(database_url: str, tmp_path: Path) -> 
     calls = {span.name: span for span in collector.spans if span.kind == SERVER}
     assert all(resource["service.name"] == "metastore" for resource in collector.resources)
     made = calls["ThriftHiveMetastore/create_table"]
-    told = attributes(made)
-    assert told["rpc.system.name"] == "thrift"
-    assert told["rpc.method"] == "ThriftHiveMetastore/create_table"
-    assert told["client.address"] == "127.0.0.1"
-    assert told["client.port"] > 0
-    assert told["user.name"] == "ann"
-    assert told["metastore.object"] == "default.t"
-    assert told["metastore.query.id"] == "q7"
-    assert told["metastore.statements"] >= 2
+    sent = attributes(made)
+    assert sent["rpc.system.name"] == "thrift"
+    assert sent["rpc.method"] == "ThriftHiveMetastore/create_table"
+    assert sent["client.address"] == "127.0.0.1"
+    assert sent["client.port"] > 0
+    assert sent["user.name"] == "ann"
+    assert sent["metastore.object"] == "default.t"
+    assert sent["metastore.query.id"] == "q7"
+    assert sent["metastore.statements"] >= 2
     assert not made.parent_span_id
     sql = [span for span in collector.spans if span.trace_id == made.trace_id and span.kind == CLIENT]
     assert sql
@@ -106,7 +106,7 @@ def test_a_call_over_http_belongs_to_the_callers_trace(tmp_path: Path) -> None:
 
 
 @pytest.mark.on_one_database
-def test_what_the_console_asks_is_told_as_calls_are(database_url: str, tmp_path: Path) -> None:
+def test_queries_of_the_console_are_traced_as_calls_are(database_url: str, tmp_path: Path) -> None:
     with traced(tmp_path, "--db", database_url) as (server, collector):
         with connect(server.uri, timeout=20) as client:
             key = client.open_txns(idl.OpenTxnRequest(num_txns=1, user="u", hostname="h")).txn_ids[0]
@@ -118,13 +118,13 @@ def test_what_the_console_asks_is_told_as_calls_are(database_url: str, tmp_path:
         missing = urllib.request.Request(f"{base}/api/v1/database?database=nowhere", headers=headers)
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(missing, timeout=20)
-    told = {span.name: span for span in collector.spans if span.kind == SERVER and span.trace_id.hex() == TRACE}
-    aborted = told["ThriftHiveMetastore/abort_txn"]
+    spans = {span.name: span for span in collector.spans if span.kind == SERVER and span.trace_id.hex() == TRACE}
+    aborted = spans["ThriftHiveMetastore/abort_txn"]
     assert [span for span in collector.spans if span.parent_span_id == aborted.span_id and span.kind == CLIENT], "its SQL lies below it"
     assert [line["trace"] for line in server.logged(method="abort_txn")] == [TRACE]
     assert "error.type" not in attributes(aborted)
-    assert "ThriftHiveMetastore/show_databases_page" in told
-    assert [attributes(span).get("error.type") for span in told.values() if span.status.code == ERROR] == ["NoSuchObject"]
+    assert "ThriftHiveMetastore/show_databases_page" in spans
+    assert [attributes(span).get("error.type") for span in spans.values() if span.status.code == ERROR] == ["NoSuchObject"]
 
 
 def test_methods_that_do_not_exist_have_one_name(tmp_path: Path) -> None:
