@@ -1,4 +1,4 @@
-"""Processes of clients that call a server at once, as engines do. Never judges what they saw."""
+"""Processes of clients that call a server at once, as engines do. Their observations are judged elsewhere."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CONTEXT = get_context("fork")
 
 
 def in_processes(work: Callable[[int], T], number: int) -> list[T]:
-    """Run `work` in processes of their own, each with its number; return what they return. AssertionError if one fails."""
+    """Run `work` in processes of their own, each with its number; return their results. AssertionError if one fails."""
     pipes: dict[Connection, BaseProcess] = {}
     for place in range(number):
         ours, theirs = CONTEXT.Pipe(duplex=False)
@@ -134,12 +134,12 @@ def allocate(client: Any, keys: Sequence[int], name: str) -> list[int]:
 
 
 def note_update(client: Any, key: int, name: str) -> None:
-    """Say that a transaction updates a table, whatever others do."""
+    """Take the lock by which a transaction declares an update of a table. It is granted at once, beside other writers."""
     assert ask(client, key, name, LockType.SHARED_WRITE, DataOperationType.UPDATE)[1] == LockState.ACQUIRED
 
 
 def wins(client: Any, key: int) -> bool:
-    """Commit; tell whether it was not aborted for a conflict."""
+    """Commit; return False if the transaction was aborted for a conflict."""
     try:
         client.commit_txn(CommitTxnRequest(txnid=key))
     except TxnAbortedException as error:

@@ -1,7 +1,7 @@
-"""Judge what clients of transactional tables saw: name each anomaly that snapshot isolation forbids. Never asks a server.
+"""Judge the observations of clients of transactional tables: name each anomaly that snapshot isolation forbids. Never asks a server.
 
-A table is a list: a transaction appends by writing under its write id, and reads what the write ids that its snapshot sees have appended.
-Times are of one clock, that of the clients.
+A table is a list. A transaction appends by writing under its write id, and reads the appends of all write ids that its snapshot sees.
+Times are of one clock, the clients'.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Txn:
-    """What a client knows of a transaction: for each table the mark and the unseen ids of what it read, and its write ids."""
+    """A client's record of a transaction: its write ids, and for each table that it read the mark and the unseen ids of its snapshot."""
 
     id: int
     asked: float = 0.0
@@ -71,7 +71,7 @@ def judge(history: list[Txn]) -> list[str]:
 
 
 def _leads(first: Txn, last: Txn, visible: dict[int, list[Txn]]) -> bool:
-    """Tell whether reads lead from one to the other. Along them the times of the commits ascend, so nothing older needs a look."""
+    """Return whether reads lead from one to the other. Along them the times of the commits ascend, so nothing older needs a look."""
     looked, todo = {last.id}, [last]
     while todo:
         for each in visible[todo.pop().id]:

@@ -49,7 +49,7 @@ class Race:
             start.wait()
             try:
                 call(self.clients[number])
-            except Exception as error:  # noqa: BLE001  # its kind is what is looked at
+            except Exception as error:  # noqa: BLE001  # the kind is the outcome
                 return f"{type(error).__name__}: {error}" if not isinstance(error, idl.AlreadyExistsException) else "AlreadyExists"
             return "ok"
 

@@ -1,4 +1,4 @@
-"""The standby of a PostgreSQL server takes over while clients write: what was acknowledged is there, and nobody starts a server again."""
+"""The standby of a PostgreSQL server takes over while clients write: acknowledged changes are there, and no server is started again."""
 
 from __future__ import annotations
 

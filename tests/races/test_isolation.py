@@ -70,7 +70,7 @@ STAY = 150
 PAIRS = 25
 """Pairs that are open at a time in a process, each to change a partition of its own."""
 BURST = 5000
-"""Once in so many transactions snapshots become large, until the server forgets what was aborted."""
+"""One in so many transactions makes snapshots large, until the server forgets the aborted transactions."""
 
 TIMEOUT = 4.0
 BEAT = 1.0
@@ -91,7 +91,7 @@ class Servers:
         self._server: Server | None = None
 
     def start(self, txn_timeout: float) -> None:
-        """Start the server; holders that are not heard of are given up, and what has ended is forgotten, after a time in seconds."""
+        """Start the server. It gives up holders without heartbeat, and forgets ended transactions, after `txn_timeout` seconds."""
         self._settings["txn_timeout"] = txn_timeout
         settings = {**self._settings, "txn_reaper_interval": TICK, "workers": 1, "log_level": "warning"}
         options = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
@@ -100,7 +100,7 @@ class Servers:
         self._address.with_suffix(".new").rename(self._address)
 
     def connect(self, place: int) -> Any:
-        """Return the client of a process: that of the first one speaks with the server, the others are served within their process."""
+        """Return the client of a process. The first process calls the server; the others have a server within them."""
         return connect(self._address.read_text()) if place == 0 else Within(Config(**self._settings))
 
     def kill(self) -> None:
@@ -132,30 +132,30 @@ def make_tables(client: Any, database: str, warehouse: Path) -> None:
 def transact(client: Any, random: Random, number: int) -> Txn:
     """Read two tables of those that are in use and write to one or both, or only read."""
     asked = time.monotonic()
-    told = Txn(open_one(client), asked=asked)
-    snapshot = of_reply(client.get_open_txns(), told.id)
-    told.seen = time.monotonic()
+    txn = Txn(open_one(client), asked=asked)
+    snapshot = of_reply(client.get_open_txns(), txn.id)
+    txn.seen = time.monotonic()
     tables = random.sample([f"h{number // STAY}.t{place}" for place in range(HOT)], 2)
     request = GetValidWriteIdsRequest(fullTableNames=tables, validTxnList=format_transactions(snapshot))
     for each in client.get_valid_write_ids(request).tblValidWriteIds:
-        told.reads[each.fullTableName] = (each.writeIdHighWaterMark, frozenset(each.invalidWriteIds))
+        txn.reads[each.fullTableName] = (each.writeIdHighWaterMark, frozenset(each.invalidWriteIds))
     for table in tables[: random.choice((0, 1, 1, 2))]:
-        (told.writes[table],) = allocate(client, [told.id], table)
-        note_update(client, told.id, table)
-    told.ending = time.monotonic()
+        (txn.writes[table],) = allocate(client, [txn.id], table)
+        note_update(client, txn.id, table)
+    txn.ending = time.monotonic()
     if random.random() < 0.15:
-        client.abort_txn(AbortTxnRequest(txnid=told.id))
-        told.outcome = "aborted"
+        client.abort_txn(AbortTxnRequest(txnid=txn.id))
+        txn.outcome = "aborted"
     else:
-        told.outcome = "committed" if wins(client, told.id) else "lost"
-    told.ended = time.monotonic()
-    return told
+        txn.outcome = "committed" if wins(client, txn.id) else "lost"
+    txn.ended = time.monotonic()
+    return txn
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(36000)
 def test_appended_lists_show_snapshot_isolation(servers: Servers, tmp_path: Path) -> None:
-    """Meanwhile databases come and go, snapshots grow to thousands of ids, and the server forgets what nobody needs."""
+    """Meanwhile databases come and go, snapshots grow to thousands of ids, and the server forgets ids that no reader needs."""
     servers.start(txn_timeout=30.0)
     next_number, at = CONTEXT.Value("q", 0), CONTEXT.Array("q", CLIENTS)
 
@@ -235,7 +235,7 @@ class Held(NamedTuple):
 
 
 class Records:
-    """What processes tell of the locks that they held, also if they are killed: a line each in one file."""
+    """The locks that processes held, also killed processes: a line each in one file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -280,7 +280,7 @@ def hold(client: Any, random: Random, records: Records, mortality: float) -> Non
 
 
 LOST = (OSError, TxnAbortedException, NoSuchTxnException, NoSuchLockException)
-"""What a client meets whose server is killed, or that was so slow that it was given up."""
+"""The errors of a client whose server is killed, or that was given up because it was slow."""
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def test_all_readers_see_one_log_without_gaps(database_url: str, tmp_path: Path)
         logs = [reader.result() for reader in readers]
     for other in logs[1:]:
         assert other == logs[0]
-    told = [(event.eventType, event.tableName) for event in logs[0] if event.tableName is not None]
-    assert Counter(told) == Counter(made)
+    logged = [(event.eventType, event.tableName) for event in logs[0] if event.tableName is not None]
+    assert Counter(logged) == Counter(made)
     for name in {name for _, name in made}:
-        assert [each for each in told if each[1] == name] == [each for each in made if each[1] == name], "in the order of the changes"
+        assert [each for each in logged if each[1] == name] == [each for each in made if each[1] == name], "in the order of the changes"

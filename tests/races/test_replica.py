@@ -42,7 +42,7 @@ def server(servers: Pair, tmp_path: Path) -> Iterator[Server]:
 
 
 def names(server: Server) -> list[str]:
-    """Return what a client sees that has changed nothing."""
+    """Return the databases that a client sees which has changed nothing."""
     with connect(server.uri) as client:
         return client.get_all_databases()
 

@@ -69,7 +69,7 @@ def call_of(metastore: Metastore) -> Call:
 
 
 def race(servers: list[Metastore], *clients: Callable[[Call, Random], object]) -> list[object]:
-    """Run clients at once, on one server and the other in turn; return what they return."""
+    """Run clients at once, on one server and the other in turn; return their results."""
     start = threading.Barrier(len(clients))
 
     def run(number: int) -> object:
@@ -99,7 +99,7 @@ def test_of_two_that_change_one_object_exactly_one_wins(servers: list[Metastore]
 
 
 def test_no_snapshot_misses_a_lower_id(servers: list[Metastore]) -> None:
-    """Whoever sees an id as the mark sees every lower one: in the list, or committed and never open again."""
+    """A snapshot with an id as its mark accounts for every lower id: it is in the list of open ones, or committed and never open again."""
     ended: set[int] = set()
     guard = threading.Lock()
     running = threading.Event()
@@ -153,7 +153,7 @@ def test_a_committed_write_is_seen_by_all_who_begin_later_and_by_nobody_before(s
 
 
 class Table:
-    """Counts who holds which kind of lock; a conflict of what was granted is kept."""
+    """The holders of each kind of lock. A conflict between granted locks is kept."""
 
     def __init__(self) -> None:
         self.guard = threading.Lock()
@@ -246,7 +246,7 @@ def test_everything_at_once_ends(servers: list[Metastore]) -> None:
 
 @pytest.mark.slow
 def test_a_hundred_thousand_open_and_aborted_transactions(servers: list[Metastore]) -> None:
-    """Every list is whole, what is asked for beside them is answered, and all can be given up."""
+    """Every list is whole, other calls are answered beside them, and all transactions can be given up."""
     call = call_of(servers[0])
     opened = [key for _ in range(SCALE // 1000) for key in begin(call, 1000)]
     aborted = [key for _ in range(SCALE // 1000) for key in begin(call, 1000)]

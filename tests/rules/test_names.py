@@ -1,4 +1,4 @@
-"""What names are allowed, how database arguments are split, which names a pattern selects."""
+"""Names: the allowed ones, the parts of database arguments, and the names that a pattern selects."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_another_text_is_no_token(text: str, reason: str) -> None:
         read_token(text)
 
 
-def test_a_version_that_is_not_known_is_told() -> None:
+def test_an_unknown_version_is_refused() -> None:
     with pytest.raises(InvalidInput, match="has a version that is not known"):
         read_identifier(b"\x01" + WRITTEN[1:])
 

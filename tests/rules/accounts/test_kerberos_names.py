@@ -1,4 +1,4 @@
-"""Short names are those of Hadoop: the translations of TestKerberosName, and what can not be read."""
+"""Hadoop's short names of principals: the translations of TestKerberosName, and rules and names that can not be read."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_rule_that_names_nobody_is_passed_over() -> None:
         ("RULE:[1:$1]s/a/$/", "names no group"),
     ],
 )
-def test_rules_that_can_not_be_read_are_told_at_once(rules: str, reason: str) -> None:
+def test_rules_that_can_not_be_read_are_refused_at_once(rules: str, reason: str) -> None:
     with pytest.raises(InvalidInput, match=reason):
         NameRules(rules, REALM)
 

@@ -1,4 +1,4 @@
-"""What a change of columns means: which were renamed, which went, and what follows them."""
+"""A change of a table's columns: the renamed ones, the dropped ones, and the names elsewhere that follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table types: every combination of docs/table-types.md, and what tables the rules refuse."""
+"""Table types: every combination of docs/table-types.md, and the tables that the rules refuse."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_other_catalogs_are_not_translated() -> None:
     assert (found.table.tableType, found.root) == ("MANAGED_TABLE", "managed")
 
 
-def test_managed_orc_tables_are_made_acid_when_the_server_is_told_so() -> None:
+def test_managed_orc_tables_are_made_acid_by_the_setting() -> None:
     assert rules.is_full_acid(translate(table(formats=FORMATS["ORC"]), "legacy", create_as_acid=True).table)
     assert not rules.is_transactional(translate(table(), "legacy", create_as_acid=True).table)
     stated = table(formats=FORMATS["ORC"], parameters={"transactional": "false"})

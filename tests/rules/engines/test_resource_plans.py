@@ -1,4 +1,4 @@
-"""What is wrong with a resource plan, in Hive's words."""
+"""The errors of a resource plan, in Hive's words."""
 
 from __future__ import annotations
 

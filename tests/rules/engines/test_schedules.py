@@ -1,4 +1,4 @@
-"""When schedules are due, as cron-utils 9.1.6 told for its definition QUARTZ, by which Hive reads them."""
+"""The times at which schedules are due, as cron-utils 9.1.6 computed them for its definition QUARTZ, by which Hive reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filter strings: what every client generation sends is read, everything else is refused with a clear error."""
+"""Filter strings: those of every client generation are read, all others are refused with a clear error."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_a_column_that_is_no_key_is_named() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"ds = 'a'", b"\x01\x00java.lang.Runtime", bytes(100)])
-def test_what_is_no_expression_is_told_so(data: bytes) -> None:
+def test_bytes_that_are_not_an_expression_are_refused(data: bytes) -> None:
     assert not is_expression(data)
     with pytest.raises(MetaError, match="is none that Hive's client serialises"):
         read_expression(data)

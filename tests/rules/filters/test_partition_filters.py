@@ -74,7 +74,7 @@ def test_texts_compare_as_texts(hive_type: str) -> None:
 def test_a_text_equals_a_number_as_it_is_written_and_may_equal_it_otherwise(
     hive_type: str, text: str, sure: list[str], may_match: list[str]
 ) -> None:
-    """Who reads such a key as a number finds no partition missing, and no drop takes one that is only a number alike."""
+    """A client that reads such a key as a number misses no partition, and no drop takes a partition whose key is equal only as a number."""
     values = ["7", "07", "10", "x", "7.0", " 7", DEFAULT_PARTITION]
     found = select_partitions(parse(text), [("k", hive_type)], [[value] for value in values])
     judged = set(found.positions) - set(found.unjudged)

@@ -1,4 +1,4 @@
-"""Sketches of distinct values come back from their bytes, and joined ones count what both do; beside Hive's own in tests/hive4."""
+"""A sketch of distinct values is read back from its bytes, and a joined one counts the values of both. For Hive's see tests/hive4."""
 
 from __future__ import annotations
 

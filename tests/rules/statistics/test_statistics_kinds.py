@@ -69,23 +69,23 @@ def test_the_type_calls_for_a_kind(column_type: str, kind: str | None) -> None:
 
 
 @given(st.none() | LONGS, st.none() | LONGS, st.none() | st.binary(max_size=3))
-def test_times_are_told_as_longs_and_back(low: int | None, high: int | None, sketch: bytes | None) -> None:
+def test_times_are_converted_to_longs_and_back(low: int | None, high: int | None, sketch: bytes | None) -> None:
     plain = longs(low, high, bitVectors=sketch, histogram=sketch)
     for kind in ("timestampStats", "dateStats"):
-        told = in_kind(plain, kind)
-        assert told is not None
-        assert kind_of(told) == kind
-        assert in_kind(told, "longStats") == plain
+        converted = in_kind(plain, kind)
+        assert converted is not None
+        assert kind_of(converted) == kind
+        assert in_kind(converted, "longStats") == plain
 
 
 @given(st.floats() | st.integers(-(10**20), 10**20).map(float))
 def test_bounds_that_another_kind_does_not_hold_grow_wider(number: float) -> None:
-    told = in_kind(doubles(number, number), "longStats")
+    converted = in_kind(doubles(number, number), "longStats")
     if math.isnan(number):
-        assert told is None
+        assert converted is None
         return
-    assert told is not None
-    low, high = told.longStats.lowValue, told.longStats.highValue
+    assert converted is not None
+    low, high = converted.longStats.lowValue, converted.longStats.highValue
     assert low <= number or number < low == -(2**63)
     assert high >= number or number > high == 2**63 - 1
     assert high - low <= 1
@@ -93,16 +93,16 @@ def test_bounds_that_another_kind_does_not_hold_grow_wider(number: float) -> Non
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_double_is_the_decimal_by_which_it_is_written(number: float) -> None:
-    told = in_kind(doubles(number, number), "decimalStats")
-    assert told is not None
-    assert order_of("decimalStats")(told.decimalStats.lowValue) == Fraction(repr(number))
+    converted = in_kind(doubles(number, number), "decimalStats")
+    assert converted is not None
+    assert order_of("decimalStats")(converted.decimalStats.lowValue) == Fraction(repr(number))
 
 
 @given(st.integers(-(10**400), 10**400), st.integers(0, 330))
 def test_a_decimal_lies_between_its_doubles(unscaled: int, scale: int) -> None:
-    told = in_kind(decimals(unscaled, scale), "doubleStats")
-    assert told is not None
-    low, high = told.doubleStats.lowValue, told.doubleStats.highValue
+    converted = in_kind(decimals(unscaled, scale), "doubleStats")
+    assert converted is not None
+    low, high = converted.doubleStats.lowValue, converted.doubleStats.highValue
     assert low == high or math.nextafter(low, math.inf) == high
     assert low <= Fraction(unscaled, 10**scale) <= high
 
@@ -122,20 +122,20 @@ def test_a_decimal_lies_between_its_doubles(unscaled: int, scale: int) -> None:
         (doubles(math.inf, math.inf), "decimalStats"),
     ],
 )
-def test_what_says_something_else_is_not_told_in_a_kind(data: ColumnStatisticsData, kind: str | None) -> None:
+def test_statistics_of_another_meaning_are_not_converted(data: ColumnStatisticsData, kind: str | None) -> None:
     assert in_kind(data, kind) is None
 
 
 def test_sketches_of_other_hashes_go() -> None:
-    told = in_kind(longs(1, 2, bitVectors=b"HL", histogram=b"h"), "doubleStats")
-    assert told == doubles(1.0, 2.0)
+    converted = in_kind(longs(1, 2, bitVectors=b"HL", histogram=b"h"), "doubleStats")
+    assert converted == doubles(1.0, 2.0)
 
 
 def column(data: ColumnStatisticsData, column_type: str) -> ColumnStatisticsObj:
     return ColumnStatisticsObj(colName="a", colType=column_type, statsData=data)
 
 
-def test_partitions_of_several_types_are_told_in_one_kind() -> None:
+def test_partitions_of_several_types_are_converted_to_one_kind() -> None:
     long, double, text = column(longs(1, 2), "int"), column(doubles(0.5, 3.0), "double"), column(TEXTS, "string")
     assert alike([long, long]) == [long, long]
     assert alike([long, double]) == [column(doubles(1.0, 2.0), "double"), double]

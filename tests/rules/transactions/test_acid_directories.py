@@ -146,7 +146,7 @@ def test_a_file_with_the_name_of_a_directory_is_an_original() -> None:
     assert decide([FolderEntry("delta_1_1", is_directory=False)], ids(1)).originals == ["delta_1_1"]
 
 
-def test_aborted_directories_are_told() -> None:
+def test_aborted_directories_are_listed() -> None:
     state = of("delta_1_1 delta_2_3 delta_4_5 base_6 delta_7_7_v30 base_7_v31", ids(7, (), (2, 3, 5, 6)), Transactions(40, {31}, {30}))
     assert used(state) == "delta_1_1 delta_4_5"
     assert sorted(state.aborted) == ["base_6", "delta_2_3", "delta_7_7_v30"]

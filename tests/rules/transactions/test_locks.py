@@ -62,14 +62,14 @@ def test_readers_of_a_database_and_exclusive_locks_inside_it_pass_each_other() -
 
 
 @given(st.lists(st.sampled_from(TYPES), min_size=1, max_size=3), st.sampled_from(TYPES), OBJECTS, OBJECTS, st.booleans())
-def test_nothing_waits_for_a_type_that_is_not_told(
+def test_nothing_waits_for_a_type_that_is_not_listed(
     wanted: list[int], held: int, ours: tuple[str | None, str | None], theirs: tuple[str | None, str | None], writers_wait: bool
 ) -> None:
     parts = [on(kind, *ours) for kind in wanted]
-    told = waited_for(parts, writers_wait=writers_wait)
+    types = waited_for(parts, writers_wait=writers_wait)
     if any(waits(part, on(held, *theirs), writers_wait=writers_wait) for part in parts):
-        assert held in told
-    assert (held in told) == any(waits(on(kind, "t"), on(held, "t"), writers_wait=writers_wait) for kind in wanted)
+        assert held in types
+    assert (held in types) == any(waits(on(kind, "t"), on(held, "t"), writers_wait=writers_wait) for kind in wanted)
 
 
 def test_the_first_blocker_is_named_and_the_own_transaction_is_none() -> None:
@@ -95,7 +95,7 @@ def test_a_transaction_does_not_wait_behind_those_who_wait_for_it() -> None:
 
 
 def test_what_an_own_waiting_lock_holds_back_is_waited_for() -> None:
-    """A lock that waits may be given up, and who waits for it is granted before its transaction ends."""
+    """A lock that waits may be given up. A lock that waits for it is then granted before its transaction ends."""
     own = Earlier(1, 1, 7, on(EXCLUSIVE_WRITE, "t"), is_waiting=True)
     other = Earlier(2, 1, 8, on(EXCLUSIVE, "t"), is_waiting=True)
     assert blocker([on(READ, "t")], 7, [own, other]) == Blocked(on(READ, "t"), other)

@@ -121,7 +121,7 @@ def test_a_stored_name_is_canonical(found: list[str]) -> None:
 
 
 def test_values_outside_the_whitelist_are_refused() -> None:
-    pattern = r"[\x20-\x7E&&[^,]]*"  # that of Hive's documentation
+    pattern = r"[\x20-\x7E&&[^,]]*"  # the pattern of Hive's documentation
     names.validate_values(["abc", ""], pattern)
     names.validate_values(["ü"])
     with pytest.raises(MetaError, match=re.escape("Partition value 'ü' contains a character not matched by whitelist")):
