@@ -1,4 +1,4 @@
-"""Listeners that the tests load into real servers; what they see is written to the file of METASTORE_TEST_SEEN."""
+"""Listeners that the tests load into real servers. They write their events to the file of METASTORE_TEST_SEEN."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class All(InitListener, PreEventListener, TransactionalListener, PostEventListen
 
 
 class Veto(PreEventListener):
-    """Refuses what is about an object whose name begins with `veto_` and goes on with the key of an error."""
+    """Refuses calls for an object whose name is `veto_` and the key of an error, with that error."""
 
     def before(self, event: Event) -> None:
         struct = getattr(event, "table", None) or getattr(event, "database", None)

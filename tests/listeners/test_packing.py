@@ -125,10 +125,10 @@ NUMBERS: list[Event] = [
     allocated(range(5, 305), range(2**40, 2**40 + 300)),
     allocated([5, 7, 8], [1, 2, 3]),
 ]
-"""What is told by first and last."""
+"""Events with ids that are packed as the first and last of a range."""
 
 
-def told(event: Event) -> list[tuple[Any, ...]]:
+def notifications_of(event: Event) -> list[tuple[Any, ...]]:
     return [(*notification[:-1], orjson.dumps(notification.fields)) for notification in of(event)]
 
 
@@ -138,31 +138,31 @@ def told(event: Event) -> list[tuple[Any, ...]]:
     statistics(2), statistics(EVENTS), statistics(EVENTS * 2 + 1), aborts(2), aborts(EVENTS + 1),
 ])  # fmt: skip
 def test_packed_events_tell_the_same(event: Event) -> None:
-    wanted = told(event)
+    wanted = notifications_of(event)
     packed = pack(event)
     assert len(packed) == -(-len(wanted) // EVENTS)
     assert all(1 < count <= EVENTS for count, _ in packed), "a row of one event holds its message"
     assert subject(event)[:-1] == wanted[0][:-1]
-    assert [each for _, payload in packed for each in told(unpack(wanted[0][0], payload))] == wanted
-    assert [count for count, _ in packed] == [len(told(unpack(wanted[0][0], payload))) for _, payload in packed]
+    assert [each for _, payload in packed for each in notifications_of(unpack(wanted[0][0], payload))] == wanted
+    assert [count for count, _ in packed] == [len(notifications_of(unpack(wanted[0][0], payload))) for _, payload in packed]
 
 
 @pytest.mark.parametrize("number", [1, 60])
-def test_what_is_added_tells_the_same_in_one_row(number: int) -> None:
+def test_an_addition_in_one_row_holds_the_same_events(number: int) -> None:
     event = addition(BEFORE * number)
     ((count, payload),) = pack(event)
     assert (count, payload.startswith(ONE)) == (1, True)
-    assert subject(event)[:-1] == told(event)[0][:-1]
-    assert told(unpack("ADD_PARTITION", payload)) == told(event)
+    assert subject(event)[:-1] == notifications_of(event)[0][:-1]
+    assert notifications_of(unpack("ADD_PARTITION", payload)) == notifications_of(event)
 
 
 @pytest.mark.parametrize("event", NUMBERS)
 def test_numbers_that_follow_each_other_tell_the_same_by_their_ends(event: Event) -> None:
     ((count, payload),) = pack(event)
     assert (count, payload[: len(ONE) + 1]) == (1, ONE + "{")
-    ((kind, *_),) = wanted = told(event)
+    ((kind, *_),) = wanted = notifications_of(event)
     assert subject(event)[:-1] == wanted[0][:-1]
-    assert told(unpack(kind, payload)) == wanted
+    assert notifications_of(unpack(kind, payload)) == wanted
     assert len(payload) < 200
 
 
@@ -216,9 +216,9 @@ def test_what_can_not_be_packed_has_a_row_for_each_event() -> None:
 
 
 @pytest.mark.parametrize("ids", [[5, 7], [5, 7, 6, 8], [6, 5], [5, 5], [5, 5, 7]])
-def test_ids_with_gaps_or_in_another_order_are_told_one_by_one(ids: list[int]) -> None:
+def test_ids_with_gaps_or_in_another_order_are_listed_one_by_one(ids: list[int]) -> None:
     assert pack(opened(ids)) == []
     assert pack(allocated(range(len(ids)), ids)) == []
     event = allocated(ids, range(len(ids)))
     ((_, payload),) = pack(event)
-    assert told(unpack("ALLOC_WRITE_ID", payload)) == told(event)
+    assert notifications_of(unpack("ALLOC_WRITE_ID", payload)) == notifications_of(event)

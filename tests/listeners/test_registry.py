@@ -63,11 +63,11 @@ def test_it_runs_again_with_the_transaction_and_is_committed_once(notes: Metasto
         if len(runs) < 3:
             raise Retry
 
-    told = Remembering()
-    create_database(call_of(listening(notes, Within(insert), Within(conflict), told)), DatabaseStruct(name="d"))
+    memory = Remembering()
+    create_database(call_of(listening(notes, Within(insert), Within(conflict), memory)), DatabaseStruct(name="d"))
     assert len(runs) == 3
     assert noted(notes) == ["d"]
-    assert [error for _, error in told.seen] == [None]
+    assert [error for _, error in memory.seen] == [None]
 
 
 def test_it_is_not_asked_when_the_change_fails_before(notes: Metastore) -> None:

@@ -1,4 +1,4 @@
-"""Listeners of each kind in real servers: when they are called, and what their errors do to a call."""
+"""Listeners of each kind in real servers: the moments of their calls, and the effects of their errors on a call."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_every_kind_is_called_in_its_turn(tmp_path: Path) -> None:
     ("already_exists", idl.AlreadyExistsException, idl.AlreadyExistsException),
     ("invalid_object", idl.InvalidObjectException, idl.InvalidObjectException),
     ("invalid_operation", idl.MetaException, idl.MetaException),
-    ("no_such_object", idl.InvalidObjectException, idl.MetaException),  # as Java: create_table tells a missing database so
+    ("no_such_object", idl.InvalidObjectException, idl.MetaException),  # as Java's create_table for a missing database
     ("meta", idl.MetaException, idl.MetaException),
     ("other", idl.MetaException, idl.MetaException),
 ])  # fmt: skip

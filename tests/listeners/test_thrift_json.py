@@ -42,7 +42,7 @@ def read(name: str, text: Any) -> Any:
 
 
 def same(ours: Any, theirs: Any) -> bool:
-    """Whether two structs of the same name hold the same, but for what is absent in ours: their classes have defaults."""
+    """Return whether two structs of one name have the same values, but for fields that ours lacks: their classes have defaults."""
     if hasattr(ours, "thrift_spec"):
         fields = [field[1] for field in ours.thrift_spec.values() if getattr(ours, field[1]) is not None]
         return all(same(getattr(ours, name), getattr(theirs, name)) for name in fields)

@@ -1,4 +1,4 @@
-"""What Hive 4 shows of a table to clients that say what they can do, compared with what its server answered."""
+"""Hive 4's view of a table for clients that declare capabilities, compared with the answers of its server."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_who_knows_the_hash_sees_buckets(client: Client) -> None:
     assert buckets_of_partition(client, ["HIVEBUCKET2"]) == 4
 
 
-def test_who_wants_metadata_as_they_are_is_told_not_to_write_but_sees_buckets(client: Client) -> None:
+def test_a_client_of_unmodified_metadata_may_not_write_but_sees_buckets(client: Client) -> None:
     table = seen(client, "t", ["ACCEPTS_UNMODIFIED_METADATA", "EXTREAD", "EXTWRITE"])
     assert (table.accessType, table.requiredWriteCapabilities, table.sd.numBuckets) == (2, ["HIVEBUCKET2"], 4)
 

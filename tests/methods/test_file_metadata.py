@@ -9,7 +9,7 @@ from metastore.client import connect
 from tests.support.servers import serving
 
 
-def test_no_metadata_of_files_is_kept_and_clients_are_told(tmp_path: Path) -> None:
+def test_no_metadata_of_files_is_kept_and_replies_report_that(tmp_path: Path) -> None:
     with serving("--warehouse", str(tmp_path / "warehouse"), home=tmp_path) as server, connect(server.uri) as client:
         client.put_file_metadata(idl.PutFileMetadataRequest(fileIds=[1], metadata=[b"footer"]))
         found = client.get_file_metadata(idl.GetFileMetadataRequest(fileIds=[1]))

@@ -83,7 +83,7 @@ def test_a_listing_as_specs_without_a_table_ends_the_connection_of_hive_4_too(hi
         hive_4.get_partitions_pspec("default", None, -1)
 
 
-def test_what_is_wrong_with_a_function_is_told_in_the_exception_that_is_known(hive_3: Client, hive_4: Client, client: Client) -> None:
+def test_an_invalid_function_is_reported_by_an_exception_that_the_release_knows(hive_3: Client, hive_4: Client, client: Client) -> None:
     client.create_function(function())
     for other in (hive_4, client):
         with pytest.raises(MetaException, match="not a valid object name"):
@@ -122,7 +122,7 @@ def test_partitions_that_spell_their_table_in_two_ways_are_refused_to_hive_4(hiv
     assert len(client.get_partition_names("default", "t", -1)) == 6
 
 
-def test_a_filter_on_a_missing_table_tells_its_names_as_both_clients_look_for_them(client: Client) -> None:
+def test_the_error_of_a_filter_on_a_missing_table_has_both_forms_of_its_name(client: Client) -> None:
     with pytest.raises(idl.NoSuchObjectException) as raised:
         client.get_partitions_by_filter("@hive#invDBName", "invTableName", 'p1 = "p11"', -1)
     assert "Specified catalog.database.table does not exist : hive.invdbname.invtablename" in raised.value.message
@@ -188,7 +188,7 @@ def test_keys_in_another_case_name_no_partition_to_hive_s_own_clients(hive_3: Cl
             assert [each.values for each in hive.get_partitions_by_names("default", "t", [name, "ds=b/hr=1"])] == [["b", "1"]]
 
 
-def test_partitions_come_with_privileges_for_whom_a_request_names(client: Client) -> None:
+def test_partitions_come_with_the_privileges_of_the_user_in_the_request(client: Client) -> None:
     table = client.get_table("default", "t")
     table.parameters["PARTITION_LEVEL_PRIVILEGE"] = "true"
     client.alter_table("default", "t", table)
@@ -292,7 +292,7 @@ def test_bucket_columns_follow_a_rename_but_of_hive_4_which_renames_them_itself(
     assert client.get_table("default", "t").sd.bucketCols == ["z"]
 
 
-def test_a_missing_table_is_told_as_each_method_does(client: Client) -> None:
+def test_a_missing_table_is_reported_as_each_method_does(client: Client) -> None:
     with pytest.raises(idl.InvalidObjectException, match="table not found"):
         client.get_partitions_by_names_req(idl.GetPartitionsByNamesRequest(db_name="default", tbl_name="missing", names=["a=1"]))
     with pytest.raises(idl.NoSuchObjectException, match=r"Specified catalog\.database\.table does not exist : hive\.default\.missing"):

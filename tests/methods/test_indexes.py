@@ -1,4 +1,4 @@
-"""Indexes of Hive 2.3 over the wire: answers and refusals are what its methods declare."""
+"""Indexes of Hive 2.3 over the wire: their answers, and the refusals that its methods declare."""
 
 from __future__ import annotations
 

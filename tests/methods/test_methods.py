@@ -1,4 +1,4 @@
-"""Every method has one entry, and what the server knows of methods comes out of the entries."""
+"""Every method has one entry, and the server's facts of methods are derived from the entries."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def arguments(method: str) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
-def test_every_missing_field_is_told_in_words(metastore: Metastore, method: str) -> None:
+def test_every_missing_field_is_reported_in_words(metastore: Metastore, method: str) -> None:
     dispatcher = Dispatcher(metastore, METHODS, WireSettings(port=0), Telemetry())
     (ends,) = metastore.listeners.end
     assert isinstance(ends, Ends)
@@ -145,7 +145,7 @@ MARK = "no_UTF_8_"
 
 
 def marked(value: Any, path: str) -> Iterator[str]:
-    """Put the mark in place of each text below a value in turn; yield where, for as long as it stands there."""
+    """Put the mark in place of each text below a value in turn. Yield the path of each while the mark is there."""
     if isinstance(value, dict):
         for key in [key for key in value if isinstance(key, str)]:
             value[MARK] = value.pop(key)
@@ -179,7 +179,7 @@ def test_text_that_is_no_utf_8_is_refused_wherever_it_stands(metastore: Metastor
         ends.error = None
         with capture_logs():
             reply = dispatcher.answer(message, Client("127.0.0.1:1", user="alice"), BINARY).reply
-        told = str(getattr(ends.error, "message", ""))
-        if "is not UTF-8; send text as UTF-8" not in told or (reply is not None and b"is not UTF-8" not in reply):
+        shown = str(getattr(ends.error, "message", ""))
+        if "is not UTF-8; send text as UTF-8" not in shown or (reply is not None and b"is not UTF-8" not in reply):
             wrong.append(f"{path}: {ends.error!r}, {reply!r}")
     assert not wrong

@@ -57,8 +57,8 @@ def test_partitions_names_and_whether_one_is_unknown(client: Client) -> None:
     for wanted, count, unknown in ((SURE, len(SURE.kept), False), (UNSURE, len(PARTITIONS), True)):
         found = client.get_partitions_by_expr(asked(wanted.data))
         assert (len(found.partitions), found.hasUnknownPartitions) == (count, unknown)
-        told = client.get_partitions_spec_by_expr(asked(wanted.data))
-        assert (len(told.partitionsSpec[0].partitionList.partitions), told.hasUnknownPartitions) == (count, unknown)
+        specs = client.get_partitions_spec_by_expr(asked(wanted.data))
+        assert (len(specs.partitionsSpec[0].partitionList.partitions), specs.hasUnknownPartitions) == (count, unknown)
     assert set(client.get_partition_names_req(asked(SURE.data))) == SURE.kept
     assert len(client.get_partition_names_req(asked(b"\xff", maxParts=3, order="1:-"))) == 3
 

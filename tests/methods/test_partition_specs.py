@@ -48,7 +48,7 @@ def all_parts() -> list[Partition]:
 
 @pytest.fixture
 def client(tmp_path: Path, all_parts: list[Partition]) -> Iterator[Client]:
-    """A client of a server with a table of four partitions, one of which lies elsewhere and one of which has a format of its own."""
+    """A client of a server with a table of four partitions. One has a location elsewhere and one has a format of its own."""
     url = f"sqlite:///{tmp_path / 'm.db'}"
     metastore = build(Config(db=url, warehouse=str(tmp_path / "warehouse"), data_directory=str(tmp_path / "data")))
     migrate.upgrade(metastore.database)
@@ -85,7 +85,7 @@ def fields(*names: str, include: str | None = None, exclude: str | None = None) 
 
 
 def together(specs: list[PartitionSpec]) -> list[Partition]:
-    """What a client puts together from specs, as Hive's PartitionSpecProxy does."""
+    """Return the partitions that a client assembles from specs, as Hive's PartitionSpecProxy does."""
     out = []
     for spec in specs:
         assert (spec.catName, spec.dbName, spec.tableName) == ("hive", "default", "t")

@@ -16,7 +16,7 @@ def test_queries_read() -> None:
 
 
 def test_every_query_says_who_sees_what() -> None:
-    """Those that are open to everybody tell counts that /metrics tells too, and of locks their ids, which everybody sees, and times."""
+    """Queries that are open to everybody return only counts that /metrics has too, times, and ids of locks, which everybody sees."""
     assert {name for name, query in QUERIES.items() if query.rule is OPEN} == {"show_state", "show_waits"}
     for_admins = {name for name, query in QUERIES.items() if query.rule is ADMIN}
     assert for_admins == {

@@ -74,7 +74,7 @@ def test_a_plan_is_made_filled_activated_and_dropped(client: Client) -> None:
 
 
 def test_refusals_are_what_methods_declare(client: Client) -> None:
-    """Hive's server answers the first five with an internal error, since its methods do not declare what it raises."""
+    """Hive's server answers the first five with an internal error, because its methods do not declare the exceptions that it raises."""
     create = idl.WMCreateResourcePlanRequest
     rename = idl.WMNullableResourcePlan(name="q")
     client.create_resource_plan(create(resourcePlan=idl.WMResourcePlan(name="q")))

@@ -1,4 +1,4 @@
-"""What a 2.3 client sends and expects where its structs differ."""
+"""The structs of 2.3 that differ from later ones: how its client sends them and expects them."""
 
 from __future__ import annotations
 

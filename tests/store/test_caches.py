@@ -1,4 +1,4 @@
-"""What a process remembers is bounded, and can not be changed through what is returned of it."""
+"""Cached values: their number is bounded, and a caller can not change them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call takes of the database is noted: statements, and the times of round trips, of waits for locks and for connections."""
+"""A call's use of the database is noted: statements, and the times of round trips, of waits for locks and for connections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.waiting import beside
 
 
 def noted(call: Call, work: object) -> CallTime:
-    """Run some work and return what the thread noted of it."""
+    """Run some work and return the statements and times that its thread noted."""
     here.time.begin()
     work()  # type: ignore[operator]
     return here.time
@@ -162,7 +162,7 @@ def test_a_database_that_is_gone_is_waited_for_and_no_other_part_grows() -> None
         database.close()
 
 
-def test_files_are_a_part_of_their_own_whoever_works_on_them(call: Call) -> None:
+def test_files_are_a_part_of_their_own_in_every_thread(call: Call) -> None:
     make_table(call, "t")
     root = f"{call.warehouse.root}/t"
     for work in (

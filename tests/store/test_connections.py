@@ -93,7 +93,7 @@ def test_connections_that_end_within_a_change_leave_all_of_it_once(call: Call, m
             end_connections(metastore)
 
     broken = call_of(listening(metastore, Within(end), memory))
-    with suppress(MetaError):  # the connection breaks at COMMIT: the client is told to look
+    with suppress(MetaError):  # the connection breaks at COMMIT: the error asks the client to look
         add_partitions(broken, name, [["1"], ["2"]])
     assert len(memory.seen) == 1
     found = partitions.get_partitions(call, name)

@@ -1,4 +1,4 @@
-"""A table that a server remembers is never taken for what another server made of it since."""
+"""A remembered table is not used after another server has changed it."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_statistics_are_of_the_columns_that_the_table_has_by_now(call: Call, oth
     assert statistics.get_partitions(call, NAME, ["p=1"], ["b", "d"])["p=1"].statsObj == [texts("d", 1, 1.0)]
 
 
-def test_the_log_tells_of_the_table_as_it_is(call: Call, other: Call, part: Partition) -> None:
+def test_an_event_holds_the_current_table(call: Call, other: Call, part: Partition) -> None:
     alter_partitions(call, NAME, [part])
     change_columns(other, ("a", "int"), ("e", "string"))
     both = [parameters(get_partition(call, NAME, [value]), a="b") for value in "12"]

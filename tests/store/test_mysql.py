@@ -1,4 +1,4 @@
-"""The cursors on MariaDB and MySQL: what waits goes with the next statement, in its order, and its errors are raised there."""
+"""The cursors on MariaDB and MySQL: pending statements go with the next one, in their order, and their errors are raised there."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_login_by_the_server_s_default_way(driver: MySQLDriver, encrypted: boo
     """The first one too: MySQL 8 keeps a hash of later ones, and without TLS takes a password only with its public key over it."""
     driver.arguments["ssl_disabled"] = not encrypted
     with closing(driver.connect()) as opened:
-        opened.cursor().execute("FLUSH PRIVILEGES")  # empties what is kept
+        opened.cursor().execute("FLUSH PRIVILEGES")  # empties the server's cache of hashes
     for _ in range(2):
         with closing(driver.connect()) as opened:
             cursor = opened.cursor()
@@ -155,7 +155,7 @@ def test_what_is_long_goes_one_by_one(cursor: mysql_connection.MySQLCursor) -> N
     assert sizes == dict.fromkeys((1, 2), most * 2 // 3)
 
 
-def test_what_came_before_an_error_is_told(cursor: mysql_connection.MySQLCursor) -> None:
+def test_answers_before_an_error_are_kept(cursor: mysql_connection.MySQLCursor) -> None:
     found, changed = cursor.enqueue(ALL), cursor.enqueue("UPDATE waiting SET b = %(b)s WHERE a = 0", {"b": "new"})
     cursor.enqueue(ADD, {"a": 0, "b": None})
     never = cursor.enqueue("UPDATE waiting SET b = 'never'")
@@ -380,15 +380,15 @@ def test_counts_and_keys_are_those_of_pymysql(connection: mysql_connection.MySQL
         "DELETE FROM keyed",
         "SELECT * FROM keyed",
     )
-    told: Any = [
+    results: Any = [
         [(cursor.execute(each), cursor.rowcount, cursor.lastrowid, list(cursor.fetchall())) for each in statements]
         for cursor in (connection.cursor(), plain)
     ]
-    assert told[0] == told[1]
+    assert results[0] == results[1]
     cursor = connection.cursor()
     answers = [cursor.enqueue(each) for each in statements[1:4]]
     cursor.sync()
-    last = told[0][8][2]
+    last = results[0][8][2]
     assert [(each.count, each.key) for each in answers] == [(1, last + 1), (2, last + 2), (1, last + 4)]
 
 

@@ -1,4 +1,4 @@
-"""No call reads a whole table of the database, as SQLite's planner tells, which knows nothing of how many rows there are."""
+"""No call reads a whole table of the database, according to SQLite's planner, which does not know the number of rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from tests.support.txns import (
 )
 
 FEW_ROWS = ("catalogs", "json_each")
-"""Of which there are few; the last is a list that comes with the call."""
+"""Tables with few rows; the last is a list that is sent with the call."""
 KEYS = [("k", "string"), ("l", "string")]
 
 

@@ -1,4 +1,4 @@
-"""The pool of connections: who gets which, who waits, what becomes of broken ones."""
+"""The pool of connections: the order in which it lends them, the callers that wait, and broken connections."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_who_comes_while_others_wait_does_not_pass_them() -> None:
         waiting = other.submit(lent.take)
         while not lent.waiting:
             pass
-        lent._idle.append(only)  # as it lies there for a moment, when it comes back
+        lent._idle.append(only)  # idle for a moment, as it is when it comes back
         with ThreadPoolExecutor(1) as late:
             second = late.submit(lent.take)
             first = waiting.result(10)
@@ -79,7 +79,7 @@ def test_who_comes_while_others_wait_does_not_pass_them() -> None:
             assert second.result(10) is only
 
 
-def test_who_waits_for_too_long_is_told_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_that_is_too_long_ends_with_an_error_that_names_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "PATIENCE", 0.0)
     lent = Pool(Connection, 1)
     lent.take()
@@ -98,7 +98,7 @@ def test_when_one_breaks_all_that_were_open_then_are_closed() -> None:
         assert each.closed
     fresh = [lent.take() for _ in range(3)]
     assert not {*fresh} & {broken, lying, out}
-    lent.distrust(broken)  # told late, of a connection that is gone: the new ones stay
+    lent.distrust(broken)  # a late report of a connection that is gone: the new ones stay
     lent.give(fresh[0])
     assert lent.take() is fresh[0]
 

@@ -1,4 +1,4 @@
-"""The cursors on PostgreSQL: what goes in comes out, what is wrong is psycopg's error, and a connection remembers so many statements."""
+"""The cursors on PostgreSQL: values come back unchanged, errors are psycopg's, and a connection remembers so many statements."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ TAKE = "SELECT pg_advisory_xact_lock(%(key)s), %(long)s::text"
 
 
 def is_taken(key: int) -> bool:
-    """Tell whether a transaction has come to hold an advisory lock, within ten seconds."""
+    """Return whether a transaction has come to hold an advisory lock, within ten seconds."""
     with psycopg.connect(address(), autocommit=True) as other:
         for _ in range(1000):
             if other.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s", [key]).fetchone():
@@ -334,7 +334,7 @@ def plan(connection: postgresql_cursor.PostgreSQLConnection) -> str:
     return " ".join(line for (line,) in connection.cursor().execute("EXPLAIN EXECUTE metastore_0(1)").fetchall())
 
 
-def test_plans_that_were_made_for_an_empty_table_are_made_anew(
+def test_plans_that_were_made_for_an_empty_table_are_made_again(
     connection: postgresql_cursor.PostgreSQLConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a int PRIMARY KEY)")

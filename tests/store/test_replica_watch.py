@@ -1,4 +1,4 @@
-"""The thread that compares a replica with its primary goes on, whatever it meets."""
+"""The thread that compares a replica with its primary goes on after any error."""
 
 from __future__ import annotations
 
