@@ -1,1 +1,1 @@
-"""What several suites share: databases, servers, engines, and short forms of what tests ask for. It holds no tests."""
+"""Helpers that several suites share: databases, servers, engines, and short forms of frequent calls. It holds no tests."""

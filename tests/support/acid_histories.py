@@ -54,7 +54,7 @@ KINDS = ("insert", "update", "delete", "merge", "overwrite", "truncate", "commit
 
 
 def after(model: Model, action: Action, *, partitioned: bool) -> Model:
-    """Return what an action makes of a table."""
+    """Return the rows of a table after an action."""
     kind, rows, number = action
     given: Model = {row[0]: row for row in rows}
     updated = {key: (key, v + 1, k) if v == number else (key, v, k) for key, v, k in model.values()}
@@ -224,7 +224,7 @@ def _rows(frame: DataFrame) -> list[Row]:
 
 
 class History:
-    """A table, its model, and what has been done to it, which an assertion shows."""
+    """A table, its model, and the steps done so far, which a failed assertion shows."""
 
     def __init__(self, seed: object, doors: Mapping[str, KnownDoor], readers: Mapping[str, Reader], *, partitioned: bool) -> None:
         self.random = random.Random(str(seed))
@@ -323,7 +323,7 @@ class CompactedTable:
             self.kill_the_compactor()
 
     def beside_the_death_of_the_server(self, work: Callable[[], None]) -> bool:
-        """Kill the server while something is done, at a moment by chance; tell whether it ended well."""
+        """Kill the server at a random moment of some work; return whether the work ended well."""
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(work)
             wait([running], self.random.uniform(0, 3))

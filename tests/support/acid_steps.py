@@ -96,7 +96,7 @@ def allocate(metastore: Metastore, name: TableName, transaction: int) -> int:
 def intend(
     metastore: Metastore, name: TableName, transaction: int, write_id: int | None, partition: str | None = None, by: str = "i"
 ) -> None:
-    """Note what an open transaction writes to."""
+    """Add a component of an open transaction: a table or partition that it writes to."""
     columns = ("transaction_id", "catalog", "database", "table", "partition", "operation", "write_id")
     metastore.database.write(
         lambda session: session.insert_many(transaction_components, columns, [(transaction, *name, partition, by, write_id)])
@@ -106,7 +106,7 @@ def intend(
 def complete(
     metastore: Metastore, name: TableName, transaction: int, write_id: int, partition: str | None = None, at: int | None = None
 ) -> None:
-    """Note what a committed transaction wrote to."""
+    """Add a component of a committed transaction: a table or partition that it wrote to."""
     columns = ("transaction_id", "catalog", "database", "table", "partition", "write_id", "operation", "committed_ms")
     row = (transaction, *name, partition, write_id, "i", now_ms() if at is None else at)
     metastore.database.write(lambda session: session.insert_many(transaction_components, columns, [row]))

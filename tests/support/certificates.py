@@ -1,4 +1,4 @@
-"""Make certificates for tests: an authority, and what it signs. Each lies in one PEM file with its key."""
+"""Certificates for tests: an authority, and those that it signs. Each is in one PEM file with its key."""
 
 from __future__ import annotations
 

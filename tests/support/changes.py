@@ -1,4 +1,4 @@
-"""What is left of transactions that have committed changes, and what others are judged by."""
+"""The rows that committed transactions leave: components, locks, commit ids for conflicts, and events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do what compactors do, and look at what a cleaner leaves."""
+"""A compactor's steps, done by a test, and the queue and directories that a cleaner leaves."""
 
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def work(
 
 
 def queue_unasked(call: Call, name: TableName, kind: str = "a") -> None:
-    """Put a compaction of a table as a whole into the queue, whatever the table is."""
+    """Put a compaction of a whole table into the queue, without the checks that refuse some tables."""
     where = CompactedObject(*name, None)
     call.database.write(lambda session: rows.insert(session, where, kind, INITIATED, {"enqueued_ms": 1}))
 

@@ -1,4 +1,4 @@
-"""A server that can be killed and started again, a table on it, processes that can be killed, and what the table should hold."""
+"""A server that can be killed and started again, a table on it with a model of its rows, and processes that can be killed."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Cluster:
     def directories(self) -> set[str]:
         """Return the directories in the table and its partitions."""
         out: set[str] = set()
-        for folder, inner, _ in os.walk(self.root):  # what vanishes meanwhile is passed over
+        for folder, inner, _ in os.walk(self.root):  # a directory that vanishes meanwhile is skipped
             out.update(str(Path(folder, name).relative_to(self.root)) for name in inner if not name.startswith("k="))
             inner[:] = [name for name in inner if name.startswith("k=")]
         return out
@@ -155,7 +155,7 @@ class Victim:
 
 
 def changed(model: Model, action: str, what: object) -> Model:
-    """Return what an operation of the driver makes of a table."""
+    """Return the rows of a table after an operation of the driver."""
     if action == "update":
         return {key: (key, row[1] + 1, row[2]) if row[1] == what else row for key, row in model.items()}
     assert isinstance(what, list)

@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 @dataclass
 class Spans:
-    """What came, and where to send more."""
+    """The spans that came, and the address that accepts more."""
 
     endpoint: str
     spans: list[Any] = field(default_factory=list)

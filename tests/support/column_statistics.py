@@ -1,4 +1,4 @@
-"""Statistics of columns as clients write them, and of what there are any."""
+"""Statistics of columns as clients write them, and the columns or partitions that have any."""
 
 from __future__ import annotations
 

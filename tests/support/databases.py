@@ -32,7 +32,7 @@ _NUMBERS = count()
 
 
 def ci() -> ModuleType:
-    """Load `.ci/databases`, which knows where the servers' programs are and who may run them."""
+    """Load `.ci/databases`, which finds the servers' programs and a user who may run them."""
     loader = importlib.machinery.SourceFileLoader("ci_databases", str(Path(__file__).parents[2] / ".ci" / "databases"))
     spec = importlib.util.spec_from_loader("ci_databases", loader)
     assert spec is not None

@@ -33,7 +33,7 @@ class Called(NamedTuple):
 
 
 class Disk:
-    """What was seen, in its order."""
+    """The files written through and the methods called, in their order."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[Synced | Called] = []
@@ -52,7 +52,7 @@ class Disk:
         self.seen.append(Synced(path, found.st_size, names))
 
     def before(self, method: str) -> list[Synced]:
-        """Return what was written through before the last call of a method."""
+        """Return the files and directories written through before the last call of a method."""
         last = max(place for place, each in enumerate(self.seen) if each == Called(method))
         return [each for each in self.seen[:last] if isinstance(each, Synced)]
 

@@ -1,4 +1,4 @@
-"""What the notification log holds, for tests of it."""
+"""The notification log for tests: its events, their messages, and transactions that add some."""
 
 from __future__ import annotations
 

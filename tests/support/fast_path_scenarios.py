@@ -1,4 +1,4 @@
-"""What the fast paths are compared by: scenarios, each with the databases whose fast path does its last call.
+"""Scenarios by which fast paths are compared with the portable way, each with the databases whose fast path does its last call.
 
 A scenario runs in a Hive database of its own, whose table t has a counter of write ids and whose locks have a queue.
 """
@@ -226,7 +226,7 @@ def commit_with_history_that_another_client_noted(world: World) -> object:
 
 
 def by_another(operation: int, *, opens: bool) -> Scenario:
-    """A commit by a client that knows nothing of what was done in the transaction, and perhaps opened it."""
+    """A commit by a client that did not write in the transaction; `opens` if it opened the transaction."""
 
     def work(world: World) -> object:
         key = txns.begin_one(world.call if opens else world.other)
@@ -305,7 +305,7 @@ scenarios(
     first_of_a_table=lambda world: world.allocate([world.begin_one()], "new"),
     two=lambda world: world.allocate(world.begin(2)),
     batch=lambda world: world.allocate([*reversed(world.begin(40))]),
-    anew=lambda world: world.allocate([*world.allocate(world.begin(3))], reallocate=True),
+    reallocated=lambda world: world.allocate([*world.allocate(world.begin(3))], reallocate=True),
     two_batches=lambda world: world.allocate([*world.begin(2), *world.begin(3)]),
     of_another_client=lambda world: world.allocate([txns.begin_one(world.other)]),
     odd_name=lambda world: (world.allocate(world.begin(1), '"writeIdList":[-1'), world.allocate(world.begin(1), '"writeIdList":[-1')),

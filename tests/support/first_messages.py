@@ -1,4 +1,4 @@
-"""Decode the first messages of a process in many threads at once, the same ones in each; says on standard output what was read wrongly."""
+"""Decode the first messages of a process in many threads at once, the same ones in each. Wrong results go to standard output."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ THREADS = 8
 
 
 def read(start: Callable[[], object], messages: list[tuple[bytes, type[Any]]]) -> list[str]:
-    """Return what a thread reads; all begin at the same time."""
+    """Return the messages that one thread has decoded, as text; all threads begin at the same time."""
     start()
     found = []
     for data, cls in messages:
         try:
             reading = codec.DECODERS["binary"](Feed(lambda _: b"", data), len(data), len(data))
             found.append(repr(reading.read(lambda *_, cls=cls: cls)))
-        except Exception as error:  # noqa: BLE001  # told as what was read
+        except Exception as error:  # noqa: BLE001  # reported in place of the message
             found.append(repr(error))
     return found
 

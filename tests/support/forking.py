@@ -1,7 +1,7 @@
 """Fork commands from a process that has imported the server: imports are four fifths of the CPU of a start, and tests start hundreds.
 
-That process, one for each that runs tests, does nothing but to import and to fork; from the fork on `metastore` does what it does when it
-is started. Between the two stands a process that waits for the command's end and reports it.
+That process, one for each that runs tests, only imports and forks. After the fork `metastore` runs as if it had been started alone. A
+process between the two waits for the command's end and reports it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Forked:
 
 
 def run_forked(arguments: Sequence[str], environment: Mapping[str, str], folder: Path, text: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a command that reads a text, and return what it wrote and its status."""
+    """Run a command that reads a text, and return its output and its status."""
     with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as errors:
         given.write(text)
         given.seek(0)
@@ -171,7 +171,7 @@ def run() -> None:
 
 
 def _wait_for_child(standard: list[int], report: int) -> None:
-    """Return in a child, and wait for its end here. Both ends are reported: that it is there, by its id, and with what status it ended."""
+    """Return in a child, and wait for its end here. The child's id is reported at its start, and its status at its end."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""Fill any metastore over Thrift with every kind of object that it has. What a release does not know is left out."""
+"""Fill any metastore over Thrift with every kind of object that it has. Objects that a release does not know are left out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CAPABILITIES = [
 
 @contextmanager
 def if_known() -> Iterator[None]:
-    """Leave out what the server has no method for."""
+    """Skip the rest of a block when the server has no such method."""
     try:
         yield
     except TApplicationException as error:

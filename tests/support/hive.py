@@ -1,7 +1,7 @@
-"""Hive's engine in a process of its own: `with hive(uri, ...) as engine: engine.sql("SELECT 1")`. It knows nothing of what is tested.
+"""Hive's engine in a process of its own: `with hive(uri, ...) as engine: engine.sql("SELECT 1")`. It runs statements of any test.
 
-Sessions are named; what one session runs goes in order, sessions run side by side. Statements of the engine that never reach this server:
-`ALTER TABLE ... COMPACT` (it writes into the database of Java's metastore), for which `compact` asks through Thrift.
+Sessions are named. The statements of one session run in order; sessions run side by side. One statement of the engine never reaches this
+server: `ALTER TABLE ... COMPACT` writes into the database of Java's metastore. `compact` requests a compaction through Thrift instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CAPABILITIES = (
     "EXTWRITE,EXTREAD,HIVEBUCKET2,HIVEFULLACIDREAD,HIVEFULLACIDWRITE,HIVECACHEINVALIDATE,HIVEMANAGESTATS,HIVEMANAGEDINSERTWRITE,"
     "HIVEMANAGEDINSERTREAD,HIVESQL,HIVEMQT,HIVEONLYMQTWRITE,ACCEPTS_UNMODIFIED_METADATA"
 )
-"""What HiveServer2 announces to a metastore."""
+"""The capabilities that HiveServer2 announces to a metastore."""
 OPENED = (
     *(f"java.base/java.{name}" for name in (
         "io", "lang", "lang.invoke", "lang.reflect", "math", "net", "nio", "text", "time", "util", "util.concurrent",
@@ -74,7 +74,7 @@ class Hive:
         self._started.result(PATIENCE)
 
     def start(self, statement: str, session: str = "main") -> Future[Rows]:
-        """Run a statement beside what other sessions run. The future raises HiveError."""
+        """Run a statement beside those of other sessions. The future raises HiveError."""
         answer: Future[Rows] = Future()
         with self._lock:
             self._number += 1
@@ -93,7 +93,7 @@ class Hive:
         self.sql("!worker")
 
     def executor(self) -> None:
-        """Start what asks for scheduled queries, runs them and reports."""
+        """Start the executor of scheduled queries: it polls for them, runs them and reports their progress."""
         self.sql("!executor")
 
     def compact(self, database: str, table: str, kind: str, partition: str = "") -> tuple[str, ...]:
@@ -147,7 +147,7 @@ def hive(uri: str, folder: Path, warehouse: Path, changes: Mapping[str, str] | N
 
 
 def write_configuration(folder: Path, properties: Mapping[str, str]) -> None:
-    """Write what a Java program of Hive reads at its start."""
+    """Write the configuration that a Java program of Hive reads at its start, and the folders that it names."""
     for name in ("scratch", "local"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "scratch").chmod(0o777)

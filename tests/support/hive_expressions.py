@@ -1,4 +1,4 @@
-"""Expressions as clients of Hive serialised them, with what Hive itself keeps of sixty partitions. See tests/hive4/Expressions.java."""
+"""Expressions as clients of Hive serialised them, with the partitions of sixty that Hive itself keeps. See tests/hive4/Expressions.java."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ EXPRESSIONS = {
     (text, version): Serialised(bytes.fromhex(each["bytes"]), frozenset(PARTITIONS[number] for number in each["kept"]), each["unknown"])
     for text, versions in RAW["expressions"].items() for version, each in versions.items()
 }  # fmt: skip
-"""By (HiveQL, version)."""
+"""The expressions by (HiveQL, version)."""

@@ -31,7 +31,7 @@ def pipes(folder: Path) -> None:
 def stop(event: Event) -> None:
     """Wait when the event is about an object whose name begins with `victim`, or about partitions of a table that has `victim` set.
 
-    `doomed` instead stops what drops or alters it, not what makes it.
+    `doomed` in place of `victim` stops drops and alterations only.
     """
     words = ("victim",) if isinstance(event, CreateDatabase | CreateTable | AddPartitions) else ("victim", "doomed")
     name, marks = "", set[str]()

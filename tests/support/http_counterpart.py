@@ -1,4 +1,4 @@
-"""A small HTTP server of a test's own, which answers JSON with what a function makes of it."""
+"""A small HTTP server of a test's own: a function turns the JSON of each request into the answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Answer = Callable[[str, Any], Any]
 
 
 class Counterpart:
-    """Where it listens and what it was asked: (path, JSON, headers)."""
+    """The server's URL and the requests that it got: (path, JSON, headers)."""
 
     def __init__(self, url: str) -> None:
         self.url = url

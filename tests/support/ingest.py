@@ -1,4 +1,4 @@
-"""Hive's streaming ingest in a process of its own. It knows nothing of what is written."""
+"""Hive's streaming ingest in a process of its own, for rows of any test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.hive import java, settings, variables, write_configuration
 from tests.support.jars import ingest_classpath
 
 UNBUFFERED = "org.apache.hadoop.fs.RawLocalFileSystem"
-"""Hadoop's usual local file system keeps back what is flushed, for its checksums; HDFS does not."""
+"""A local file system that writes flushed bytes at once, like HDFS. Hadoop's usual one keeps them back, for its checksums."""
 
 
 class Ingest:

@@ -55,7 +55,7 @@ LEFT_OUT = (
     "org.pentaho:*", "org.glassfish:javax.el", "org.pac4j:pac4j-saml-opensamlv3", "net.shibboleth.tool:*",
     "org.apache.hadoop:hadoop-client-api", "org.slf4j:slf4j-reload4j", "org.slf4j:slf4j-log4j12", "jdk.tools:jdk.tools",
 )  # fmt: skip
-"""What Hive names and nothing here needs; some of it is in no public repository."""
+"""Dependencies that Hive names and nothing here needs; some are in no public repository."""
 
 
 def _tag(name: str, *inner: str) -> str:
@@ -106,7 +106,7 @@ def _with_program(name: str, artifacts: Sequence[str], source: Path, kept: str =
 
 
 def classpath() -> str:
-    """Return the class path of Hive's engine with HiveSessions; fetch and compile what is missing. CalledProcessError."""
+    """Return the class path of Hive's engine with HiveSessions; missing jars are fetched, HiveSessions compiled. CalledProcessError."""
     return _with_program(f"hive-{HIVE}", ARTIFACTS, Path(__file__).with_name("HiveSessions.java"))
 
 
@@ -143,8 +143,8 @@ SERVERS = {
         "org.codehaus.jackson:jackson-mapper-asl:1.9.13", "commons-codec:commons-codec:1.11", "org.codehaus.woodstox:stax2-api:4.2.1",
     ),
 }  # fmt: skip
-"""Releases of Java's metastore server that run by themselves: the artifact, what a Hadoop installation would have put beside it, and
-drivers of databases."""
+"""Releases of Java's metastore server that run by themselves: the artifact, the jars that a Hadoop installation puts beside it, and drivers
+of databases."""
 INSIDE = {"3.1.3": ("org.apache.hive.hcatalog:hive-hcatalog-server-extensions:3.1.3", "org.apache.hive:hive-exec:3.1.3")}
 """Further jars of a release, without those that they depend on: the notification log's listener, which is in no public repository for
 4.0.1, and Hive's engine, without which no full ACID table can be made."""

@@ -72,7 +72,7 @@ def encoded(name: str, kind: int, seqid: int, body: TPayload) -> bytes:
 
 
 def decoded(data: bytes, cls: type[TPayload]) -> Any:
-    """Return what thriftpy2 reads of a message, without any check of sizes."""
+    """Return a message's struct as thriftpy2 decodes it, without any check of sizes."""
     protocol: Any = TCyBinaryProtocol(TCyMemoryBuffer(data), strict_read=False, strict_decode=True)
     protocol.read_message_begin()
     return protocol.read_struct(cls())

@@ -2,8 +2,8 @@
 
 A test with the marker `on_one_database` reaches SQL only through functions that other tests run on every database. It runs on one of them,
 which follows from its name: over the tests of a module all databases have their turn. One in eight runs on all. `--on-all-databases` runs
-each on all. A matrix marks those of its cases that differ from one that runs on all databases by what is no matter of the database, such as
-a seed or the format of a message.
+each on all. A matrix of cases marks some of them: each of those differs from a case that runs on all databases only in something that the
+database does not matter for, such as a seed or the format of a message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Listeners for tests in one process: they remember, refuse, or run what a test gives them."""
+"""Listeners for tests in one process: they remember events, refuse them, or run a function of the test."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Pair:
         self._psql(name, *statements)
 
     def close(self) -> None:
-        """End what runs."""
+        """End the servers that run."""
         for process in self._processes.values():
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

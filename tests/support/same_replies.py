@@ -1,4 +1,4 @@
-"""Ask two metastores the same and say in what they differ: what a client sees of a metastore that was moved."""
+"""Comparison of the replies of two metastores, such as one and its copy: the same calls to both, and the differences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plain(value: Any) -> Any:
 
 
 def calling(method: str, *arguments: Any) -> Callable[[Client], Any]:
-    """Return what calls a method."""
+    """Return a function that calls a method."""
     return lambda client: client.call(method, *arguments)
 
 
@@ -41,7 +41,7 @@ def _members(role: str, client: Client) -> Any:
 
 
 def asked(one: Client) -> Iterator[Asked]:
-    """Yield what is asked, by what one of the two knows."""
+    """Yield the questions, one or more for each object that the first metastore has: (name, call)."""
     for catalog in one.get_catalogs().names:
         yield f"catalog {catalog}", calling("get_catalog", idl.GetCatalogRequest(catalog))
         prefix = "" if catalog == "hive" else f"@{catalog}#"
@@ -127,7 +127,7 @@ def by_repr(values: Any) -> list[Any]:
 
 
 def differences(one: Client, other: Client) -> list[str]:
-    """Return in what the replies of two metastores differ; what the first one does not know is not asked."""
+    """Return the differences between the replies of two metastores; methods that the first one does not know are skipped."""
     found = []
     for name, ask in asked(one):
         replies = []

@@ -1,4 +1,4 @@
-"""A server that lets in by Kerberos and token, and clients of it."""
+"""A server that accepts logins by Kerberos and by token, and its clients."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 def free_port() -> int:
     """Return a port that is free now, and that the system gives nobody who asks for any: it stays free while a server is started again."""
     while True:
-        port = random.randrange(10_000, 32_000)  # below what Linux calls ephemeral
+        port = random.randrange(10_000, 32_000)  # below Linux's ephemeral ports
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
@@ -73,7 +73,7 @@ class Server:
 
 
 def environment(home: Path, changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables for a server whose data lies below `home`, without settings of the user who runs the tests but for the codec."""
+    """The variables for a server whose data is below `home`. Of the settings of the user who runs the tests it keeps the codec only."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("METASTORE_") or name == "METASTORE_CODEC"}
     return {
         **inherited,
@@ -87,7 +87,7 @@ def environment(home: Path, changes: Mapping[str, str] | None = None) -> dict[st
 def run_command(
     *arguments: str, home: Path, text: str = "", variables: Mapping[str, str] | None = None, cwd: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of `metastore`, such as `users add`, which reads a text, and return what it wrote and its status."""
+    """Run a command of `metastore`, such as `users add`, which reads a text, and return its output and its status."""
     return run_forked(arguments, environment(home, variables), cwd, text)
 
 

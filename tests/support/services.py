@@ -40,7 +40,7 @@ def make_metastore(database_url: str, tmp_path: Path) -> Iterator[MetastoreMaker
 
 @pytest.fixture
 def metastore(make_metastore: MetastoreMaker) -> Metastore:
-    """A metastore with its startup objects and nothing else; its warehouse lies in tmp_path."""
+    """A metastore with its startup objects and nothing else; its warehouse is in tmp_path."""
     made = make_metastore()
     create_startup_objects(made)
     return made

@@ -1,4 +1,4 @@
-"""Run `metastore shadow` between two metastores, and read what it counted and wrote down."""
+"""Run `metastore shadow` between two metastores, and read its counters and its report."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ DROPS: dict[str, Drop] = {
 
 
 def dropped_or_refused(drop: Callable[[], object]) -> list[Any]:
-    """Drop; return what the log says of data that stays. A truncation may be refused instead, which says so itself."""
+    """Drop, and return the log's warnings of data that stays. A truncation may be refused instead: then its message is returned."""
     with capture_logs() as logs:
         try:
             drop()

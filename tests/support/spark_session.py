@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 GENERATES_CODE = "METASTORE_TEST_SPARK_CODEGEN"
-"""Variable that, whatever its value, lets Spark compile each query as it does for users; `tests/spark/releases` sets it."""
+"""Variable that, with any value, lets Spark compile each query as it does for users; `tests/spark/releases` sets it."""
 QUICK = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

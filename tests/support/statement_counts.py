@@ -4,8 +4,8 @@
 
 writes the numbers of the tests that run; say in the commit why they changed.
 
-A test counts operations under names. On each kind of database the numbers have to be those of the file, whatever else the test is
-parametrised with: one that runs with one partition and with fifty shows that the number does not grow.
+A test counts operations under names. On each kind of database the numbers have to be those of the file. Other parameters of the test do not
+matter: a test that runs with one partition and with fifty shows that the number does not grow.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from metastore.store.core.database import Database
 T = TypeVar("T")
 FILE = Path(__file__).with_name("statement_counts.json")
 Numbers = dict[str, dict[str, dict[str, int]]]
-"""By test, operation and kind of database."""
+"""Numbers of statements by test, operation and kind of database."""
 
 
 def stored() -> Numbers:
-    """Return what the file holds."""
+    """Return the numbers of the file."""
     numbers: Numbers = json.loads(FILE.read_text())
     return numbers
 
@@ -45,7 +45,7 @@ class StatementCounts:
         self._numbers: dict[str, int] = {}
 
     def __call__(self, operation: str, work: Callable[[], T]) -> T:
-        """Do some work and return what it returns. AssertionError when its number of statements is not that of the file."""
+        """Do some work and return its result. AssertionError when its number of statements is not the file's."""
         seen: list[str] = []
         self.database.observer = seen.append
         try:

@@ -34,7 +34,7 @@ class Ends(EndFunctionListener):
 
 
 class Stub:
-    """The parts of a metastore that the wire uses, and what its handlers saw."""
+    """The parts of a metastore that the wire uses, and the arguments that its handlers got."""
 
     def __init__(self) -> None:
         self.authorizer = None

@@ -38,7 +38,7 @@ CATALOGS = {
 }
 """Their properties besides the metastore and its files."""
 USER = "ada"
-"""Who asks."""
+"""The user who runs queries unless a test names another."""
 
 
 def java_home() -> Path:

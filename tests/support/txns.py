@@ -1,4 +1,4 @@
-"""Short forms of what tests of transactions, write ids and locks ask for."""
+"""Short forms of the calls in tests of transactions, write ids and locks."""
 
 from __future__ import annotations
 
@@ -128,18 +128,18 @@ def rows(call: Call, table: sa.Table, /, *columns: str, **where: object) -> list
 
 
 def intended(call: Call, *columns: str, **where: object) -> list[tuple[object, ...]]:
-    """Return columns of what transactions mean to write, or meant to when they were aborted."""
+    """Return columns of the components that transactions intend to write, or intended to before they were aborted."""
     return rows(call, schema.transaction_components, *columns, committed_ms=None, **where)
 
 
 def completed(call: Call, *columns: str, **where: object) -> list[tuple[object, ...]]:
-    """Return columns of what committed transactions wrote."""
+    """Return columns of the components that committed transactions wrote."""
     found = rows(call, schema.transaction_components, "committed_ms", *columns, **where)
     return [tuple(row) for time, *row in found if time is not None]
 
 
 def judged_by(call: Call, *columns: str, **where: object) -> list[tuple[object, ...]]:
-    """Return columns of what conflicts are judged by."""
+    """Return columns of the components that conflicts are judged by: those with a commit id."""
     found = rows(call, schema.transaction_components, "commit_id", *columns, **where)
     return [tuple(row) for number, *row in found if number is not None]
 

@@ -20,11 +20,11 @@ WAITING = {
     " /*!80000 performance_schema.data_lock_waits ON trx_id = blocking_engine_transaction_id */"
     " WHERE trx_mysql_thread_id = connection_id()",
 }
-"""How many wait for the transaction that asks; MariaDB reads the first comment, MySQL the second."""
+"""The number of transactions that wait for the asking one; MariaDB reads the first comment, MySQL the second."""
 
 
 def until(look: Callable[[], T], is_there: Callable[[T], object] = bool, *, missing: str = "", seconds: float = PATIENCE) -> T:
-    """Look until something is there, and return it; fail after some seconds, naming what is `missing` or was found last.
+    """Look until something is there, and return it. After some seconds it fails with the text `missing`, or with the last thing found.
 
     A server counts and logs a call after its reply is sent: a test that reads log or metrics after a call waits so.
     """
@@ -36,7 +36,7 @@ def until(look: Callable[[], T], is_there: Callable[[T], object] = bool, *, miss
 
 
 def waited_for(session: Session) -> bool:
-    """Tell whether another transaction waits for this one. MariaDB looks again for who did not ask for a tenth of a second."""
+    """Return whether another transaction waits for this one. MariaDB renews its answer after a tenth of a second without a query."""
     time.sleep(0 if session.database.driver.name == "postgresql" else 0.15)
     session.cursor.execute(WAITING[session.database.driver.name])
     found: int = session.cursor.fetchone()[0]
@@ -46,7 +46,7 @@ def waited_for(session: Session) -> bool:
 def beside(
     call: Call, change: Callable[[Session], None], then: Callable[[], T], meanwhile: Callable[[Session], object] = lambda _: None
 ) -> T:
-    """Run `then` while a transaction of the database that made `change` is open, until `then` waits for it; return what it returns.
+    """Run `then` while a database transaction that made `change` is open, until `then` waits for it; return the result of `then`.
 
     The transaction also does `meanwhile` once it is waited for.
     """
