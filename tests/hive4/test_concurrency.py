@@ -1,4 +1,4 @@
-"""Two sessions of Hive at a time: locks make the second wait, or it loses at its commit; what is open and locked is shown."""
+"""Two sessions of Hive at a time: locks make the second wait, or it loses at its commit. Open transactions and locks are shown."""
 
 from __future__ import annotations
 

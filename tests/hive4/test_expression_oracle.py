@@ -32,7 +32,7 @@ VALUES = {
 
 
 def ask_hive(folder: Path, asked: list[tuple[str, list[str]]]) -> list[tuple[bytes, bool, set[str]] | None]:
-    """Return the bytes of expressions, whether a partition is unknown, and what Hive keeps of partitions; None where it refuses."""
+    """Return for each expression its bytes, whether a partition is unknown, and the partitions that Hive keeps; None where it refuses."""
     write_configuration(folder, settings("", folder, folder))
     keys = ";".join(f"{name} {kind}" for name, kind in KEYS)
     lines = "".join(f"{keys}\t{text}\t{'|'.join(names)}\n" for text, names in asked)

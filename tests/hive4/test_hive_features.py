@@ -26,13 +26,13 @@ def test_connectors_and_the_databases_on_them(story: Story) -> None:
     sql(f"ALTER CONNECTOR {name} SET URL 'jdbc:postgresql://new/d'")
     sql(f"ALTER CONNECTOR {name} SET DCPROPERTIES ('k'='v')")
     sql(f"ALTER CONNECTOR {name} SET OWNER USER bob")
-    told = text(sql(f"DESCRIBE CONNECTOR EXTENDED {name}"))
+    described = text(sql(f"DESCRIBE CONNECTOR EXTENDED {name}"))
     for part in (name, "postgres", "jdbc:postgresql://new/d", "theirs", "bob", "hive.sql.dbcp.username=u", "k=v"):
-        assert part in told
+        assert part in described
     sql(f"CREATE REMOTE DATABASE {far} USING {name} WITH DBPROPERTIES ('connector.remoteDbName'='theirs')")
-    told = text(sql(f"DESCRIBE DATABASE EXTENDED {far}"))
-    assert name in told
-    assert "theirs" in told
+    described = text(sql(f"DESCRIBE DATABASE EXTENDED {far}"))
+    assert name in described
+    assert "theirs" in described
     for statement in (f"CREATE TABLE {far}.t (a int)", f"SELECT * FROM {far}.t", f"DROP CONNECTOR {name}"):
         with pytest.raises(HiveError, match=f"REMOTE|{far}"):
             sql(statement)

@@ -1,4 +1,4 @@
-"""Hive and Spark give the rows of original files the same ids; what one deletes the other does not read. How Hive reads misplaced rows."""
+"""Hive and Spark give the rows of original files the same ids, and neither reads rows that the other deleted. Misplaced rows in Hive."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests.support.spark_session import session
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 VALUES = [
-    # type, Hive's literal, Spark's, what a filter of both finds
+    # type, Hive's literal, Spark's literal, a filter that finds it in both
     ("tinyint", "5", "cast(5 as tinyint)", "p = 5"),
     ("decimal(6,2)", "1.10", "1.10BD", "p = 1.1"),
     ("decimal(6,2)", "100", "cast(100 as decimal(6,2))", "p = 100"),

@@ -1,4 +1,4 @@
-"""Hive reads and changes what processes of the server have compacted; Hive runs no compaction worker here."""
+"""Hive reads and changes tables that processes of the server have compacted; Hive runs no compaction worker here."""
 
 from __future__ import annotations
 

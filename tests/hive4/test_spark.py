@@ -1,4 +1,4 @@
-"""Hive and Spark write, change and compact the same transactional tables, and read the same rows, each what the other left."""
+"""Hive and Spark write, change and compact the same transactional tables, and each reads the rows that the other left."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.spark_session import session
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SEEDS = [int(seed) for seed in os.environ.get("METASTORE_TEST_SEEDS", "4").split(",")]
 STEPS = int(os.environ.get("METASTORE_TEST_STEPS", "14"))
-"""Of each random workload; a step with Hive takes up to 20 seconds."""
+"""The steps of each random workload; a step with Hive takes up to 20 seconds."""
 POOL = "spark"
 """Compactions of this pool are Spark's, all others are those of Hive's worker."""
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional' = 'true', 'no_auto_compaction' = 'true')"
@@ -75,7 +75,7 @@ class Both:
         self.settled()
 
     def settled(self) -> None:
-        """Wait until all compactions have ended and what they replaced is deleted."""
+        """Wait until all compactions have ended and the files that they replaced are deleted."""
         ended = {"succeeded", "failed", "did not initiate", "refused"}
         self.story.until(lambda: all(state in ended for _, state in self.story.compactions(self.name)))
 
@@ -86,7 +86,7 @@ class Both:
 
 @contextmanager
 def as_hive(spark: SparkSession) -> Iterator[None]:
-    """Let expressions mean what they mean in Hive: an element beyond the end of an array is null, times are those of Java's zone."""
+    """Give expressions Hive's meaning: an element beyond the end of an array is null, times are in Java's zone."""
     settings = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": time_zone(spark)}
     before = {name: spark.conf.get(name) for name in settings}
     try:
@@ -314,7 +314,7 @@ def test_one_transaction_of_spark_over_two_tables(make: Maker, story: Story, spa
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("clauses", ["PARTITIONED BY (k string)", "PARTITIONED BY (k string) CLUSTERED BY (id) INTO 3 BUCKETS"])
 def test_random_work_of_both(make: Maker, story: Story, clauses: str, seed: int) -> None:
-    """Both write, change and compact in a seeded order; after every step both read what a dict says."""
+    """Both write, change and compact in a seeded order; after every step both read the rows of a model, which is a dict."""
     both = make("id int, v int", clauses)
     random_ = random.Random(seed)
     model: dict[int, tuple[int, int, str]] = {}

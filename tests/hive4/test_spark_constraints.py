@@ -1,4 +1,4 @@
-"""Hive and Spark keep the same constraints: what the one refuses the other does, and absent columns get the same defaults."""
+"""Hive and Spark keep the same constraints: both refuse the same rows, and give absent columns the same defaults."""
 
 from __future__ import annotations
 

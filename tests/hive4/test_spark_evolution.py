@@ -78,7 +78,7 @@ def test_files_from_before(spark: SparkSession, story: Story, compactor: str) ->
 
 @pytest.mark.parametrize("cascade", ["", " CASCADE"])
 def test_columns_are_renamed(spark: SparkSession, story: Story, cascade: str) -> None:
-    """By position at the top and by name within structs, in partitions of either column list."""
+    """Renamed columns are matched by position at the top and by name within structs, in partitions of either column list."""
     story.sql(f"CREATE TABLE t (id int, a string, k int, s struct<x:int,l:array<struct<x:int>>>) PARTITIONED BY (p int) {ACID}")
     both = Both(spark, story, "t")
     story.sql("INSERT INTO t PARTITION (p = 1) SELECT 1, 'one', 0, named_struct('x', 1, 'l', array(named_struct('x', 1)))")

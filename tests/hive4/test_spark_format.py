@@ -1,4 +1,4 @@
-"""Hive reads and changes what the format `hive_acid` of Spark has written: DataFrames and streams, partitions and buckets."""
+"""Hive reads and changes rows written by Spark's format `hive_acid`: DataFrames and streams, partitions and buckets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hive 3's reader, which needs the metadata of Hive's own writer, reads what Spark wrote: several stripes and deletes, in small splits.
+"""Hive 3's reader, which needs the metadata of Hive's own writer, reads files of Spark: several stripes and deletes, in small splits.
 
 The directories of compactions have names, of Hive 4's, that Hive 3 does not know.
 """
@@ -28,7 +28,7 @@ QUERY = (
     "SET hive.cbo.enable=false; SET hive.fetch.task.conversion=more; SET mapreduce.input.fileinputformat.split.maxsize=60000; "
     "SET mapreduce.input.fileinputformat.split.minsize=1; SELECT id FROM default.{};"
 )
-"""What Hive 3 can still do on Java 17: read without a job."""
+"""Settings and a query for Hive 3 on Java 17, where it can only read without a job."""
 
 
 @pytest.fixture(scope="module")

@@ -58,9 +58,9 @@ def key_indexes(story: Story, folder: Path) -> list[bool]:
     """Return for each file of the table whether Hive's own tool finds its index of keys true."""
     files = sorted(story.place.warehouse.glob(f"{story.name}.db/t/*/bucket_*"))
     command = java(folder, classpath(), "org.apache.hadoop.hive.ql.io.orc.FixAcidKeyIndex", "--check-only", *map(str, files))
-    told = subprocess.run(command, env=variables(folder), capture_output=True, text=True, check=True, cwd=folder).stdout
-    lines = [line for line in told.splitlines() if line.startswith("Checking")]
-    assert len(lines) == len(files), told
+    output = subprocess.run(command, env=variables(folder), capture_output=True, text=True, check=True, cwd=folder).stdout
+    lines = [line for line in output.splitlines() if line.startswith("Checking")]
+    assert len(lines) == len(files), output
     return [line.endswith(VALID) for line in lines]
 
 

@@ -1,4 +1,4 @@
-"""Hive and Spark see the same values, whoever wrote them, in each format, to the last nanosecond and blank."""
+"""Hive and Spark read the same values from both writers, in each format, to the last nanosecond and blank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements typed into Hive and into Spark give the same rows, definitions and refusals, and each sees what the other did."""
+"""Statements typed into Hive and into Spark give the same rows, definitions and refusals, and each sees the other's changes."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def stripped(rows: list[Row]) -> list[Row]:
 
 @pytest.mark.parametrize("runner", ["hive", "spark"])
 @pytest.mark.parametrize("name", STORIES)
-def test_a_story_is_the_same_whoever_runs_it(story: Story, by_spark: Run, spark: SparkSession, name: str, runner: str) -> None:
-    """One engine runs the statements, both are asked."""
+def test_a_story_is_the_same_in_both_engines(story: Story, by_spark: Run, spark: SparkSession, name: str, runner: str) -> None:
+    """One engine runs the statements, and both run the queries."""
     run = story.sql if runner == "hive" else by_spark
     for statement in STORIES[name]:
         run(statement)

@@ -1,4 +1,4 @@
-"""Hive's engine with its own SQL-standard authorization, whose roles and privileges this server keeps: what is granted there holds here."""
+"""Hive's engine with its own SQL-standard authorization, whose roles and privileges this server keeps: Hive's grants hold in both."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_what_hive_revokes_holds_no_longer(warehouse: Warehouse) -> None:
 
 
 def test_hive_renames_a_table_with_its_privileges(warehouse: Warehouse) -> None:
-    """It asks what is held on the new name."""
+    """Hive asks for the privileges on the new name."""
     sql = warehouse.sql
     sql("SET ROLE ADMIN")
     sql("CREATE DATABASE attic")

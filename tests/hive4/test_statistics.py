@@ -52,7 +52,7 @@ def insert(story: Story, partitioned: bool, rows: str) -> None:
 
 
 def count_in_advance(story: Story, partitioned: bool) -> int:
-    """Tell of a hundred rows more in an open transaction, as Hive does before it commits an insert; return the transaction."""
+    """Add a hundred rows to the statistics in an open transaction, as Hive does before it commits an insert; return the transaction."""
     client, name = story.client, story.name
     (key,) = client.open_txns(OpenTxnRequest(num_txns=1, user="somebody", hostname="far")).txn_ids
     (given,) = client.allocate_table_write_ids(AllocateTableWriteIdsRequest(dbName=name, tableName="t", txnIds=[key])).txnToWriteIds
@@ -68,11 +68,11 @@ def count_in_advance(story: Story, partitioned: bool) -> int:
         found = client.get_table_req(GetTableRequest(dbName=name, tblName="t", capabilities=capabilities)).table
     found.parameters["numRows"] = str(int(found.parameters["numRows"]) + 100)
     found.writeId = given.writeId
-    told = {"dbName": name, "tableName": "t", "environmentContext": COUNTED, "validWriteIdList": text}
+    common = {"dbName": name, "tableName": "t", "environmentContext": COUNTED, "validWriteIdList": text}
     if partitioned:
-        client.alter_partitions_req(AlterPartitionsRequest(**told, partitions=[found], writeId=given.writeId))
+        client.alter_partitions_req(AlterPartitionsRequest(**common, partitions=[found], writeId=given.writeId))
     else:
-        client.alter_table_req(AlterTableRequest(**told, table=found))
+        client.alter_table_req(AlterTableRequest(**common, table=found))
     return int(key)
 
 
@@ -132,11 +132,11 @@ def test_hive_reads_and_merges_statistics_of_times_that_others_wrote(story: Stor
         ColumnStatisticsObj("z", "timestamp", ColumnStatisticsData(longStats=LongColumnStatsData(day, 2 * day, 1, 2))),
         ColumnStatisticsObj("d", "date", ColumnStatisticsData(longStats=LongColumnStatsData(1, 2, 1, 2))),
     ]
-    told = ColumnStatistics(ColumnStatisticsDesc(not partitioned, name, "t", part), others, engine="hive")
+    statistics = ColumnStatistics(ColumnStatisticsDesc(not partitioned, name, "t", part), others, engine="hive")
     if partitioned:
-        story.client.update_partition_column_statistics(told)
+        story.client.update_partition_column_statistics(statistics)
     else:
-        story.client.update_table_column_statistics(told)
+        story.client.update_table_column_statistics(statistics)
     where = "WHERE z > '1970-01-02 12:00:00' AND d > '1970-01-01'"
     assert "TableScan" in "\n".join("\t".join(row) for row in story.sql(f"EXPLAIN SELECT * FROM t {where}"))
     story.sql(f"INSERT INTO t {'PARTITION (p = 1)' if partitioned else ''} VALUES ('1970-01-05 00:00:00', '1970-01-05')")

@@ -1,4 +1,4 @@
-"""Hive's streaming ingest writes batches of transactions; others read what is committed, and nothing else."""
+"""Hive's streaming ingest writes batches of transactions; readers see committed rows, and no others."""
 
 from __future__ import annotations
 

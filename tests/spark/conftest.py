@@ -18,7 +18,7 @@ from tests.support.servers import Server, serving
 from tests.support.spark_session import session
 
 HIVE_SUPPORT = {"spark.sql.catalogImplementation": "hive"}
-"""What `enableHiveSupport` sets."""
+"""The setting of `enableHiveSupport`."""
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""A Spark program that the tests kill: it does to a table what its input says and tells what has been done.
+"""A Spark program that the tests kill: it changes a table as its input says, and reports each change that is done.
 
     python -m tests.spark.driver URI TABLE [MASTER]
 

@@ -28,7 +28,7 @@ def main(uri: str, warehouse: str, *settings: str) -> None:
     for line in sys.stdin:
         try:
             answer: object = [list(row) for row in spark.sql(line).collect()]
-        except Exception as error:  # noqa: BLE001  # whatever it is, the test reads it
+        except Exception as error:  # noqa: BLE001  # the test reads any error
             answer = str(error)
         sys.stdout.write(json.dumps(answer, default=str) + "\n")
         sys.stdout.flush()

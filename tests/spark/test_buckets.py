@@ -1,4 +1,4 @@
-"""Rows of a bucketed table lie in the bucket that Hive's hash gives them, whatever is done with them."""
+"""Rows of a bucketed table are in the bucket of Hive's hash, after inserts, changes and compactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A statement that waited for its lock while the table was changed tells that, and writes nothing by what the table was before."""
+"""A table that changes while a statement waits for its lock: the statement fails with that reason, and writes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns whose type was changed are read, filtered, changed and compacted by what readers see of their old values."""
+"""Columns whose type was changed: reads, filters, changes and compactions use their old values as readers see them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.servers import Server
 
 
 class Change(NamedTuple):
-    """A column of a table: its types, a value by SQL, what is read of it in ORC, and in Parquet where that is another text."""
+    """A column of a table: its types, a value in SQL, the value read from ORC, and the one from Parquet where it differs."""
 
     old: str
     new: str
@@ -54,7 +54,7 @@ NAMES = [f"c{place}" for place in range(len(CHANGES))]
 
 
 class Format(NamedTuple):
-    """What a table's files are."""
+    """The format of a table's files, and whether the table is insert-only."""
 
     kind: str = "orc"
     insert_only: bool = False

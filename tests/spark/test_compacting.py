@@ -1,4 +1,4 @@
-"""Buckets are rewritten by Python on the executors, or by Spark where Python can not copy their values; rows stay what they are."""
+"""Buckets are rewritten by Python on the executors, or by Spark where Python can not copy their values; rows stay unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.servers import Server
 
 
 class Compaction:
-    """Compacts tables and tells which buckets Python has rewritten."""
+    """Compacts tables and returns for each bucket whether Python has rewritten it."""
 
     def __init__(self, spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self._spark = spark
@@ -57,7 +57,7 @@ def rows(table: AcidTable) -> list[Any]:
 
 
 def leftovers(table: AcidTable) -> list[str]:
-    """Return what lies aside; a cleaner may delete directories meanwhile."""
+    """Return the staging folders that are left; a cleaner may delete directories meanwhile."""
     return [name for _, directories, _ in os.walk(root(table)) for name in directories if name.startswith(".staging")]
 
 
@@ -148,7 +148,7 @@ def _alter(client: Client, table: AcidTable, *columns: FieldSchema) -> None:
 def test_executors_without_what_it_takes(
     spark: SparkSession, make_table: TableMaker, compaction: Compaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark does what a task that can not even begin in Python leaves."""
+    """Spark rewrites a bucket when its task can not even begin in Python."""
     table = make_table("id int")
     for first in (0, 10):
         table.insert(spark.range(first, first + 10, 1, 1).selectExpr("cast(id as int) id"))

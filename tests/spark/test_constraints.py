@@ -98,7 +98,7 @@ def test_disabled_constraints_and_those_of_no_column_say_nothing(spark: SparkSes
 
 
 def test_an_update_looks_at_the_whole_row(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
-    """As Hive's does: a row from before the constraint is refused whatever column is set, and may be deleted."""
+    """As in Hive, a row from before the constraint refuses an update of any column, and may be deleted."""
     table = make_table("id int, n int, v string")
     table.insert(spark.sql("select 1 id, 12 n, 'a' v"))
     constrain(client, table.name, **KEEPS)

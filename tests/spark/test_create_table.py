@@ -1,4 +1,4 @@
-"""Transactional tables are made as Hive makes them; what fails leaves no table."""
+"""Transactional tables are made as Hive makes them; a failure leaves no table."""
 
 from __future__ import annotations
 

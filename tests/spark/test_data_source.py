@@ -1,4 +1,4 @@
-"""The format `hive_acid` reads what `AcidTable` writes, with pruned columns, at a snapshot, and says what it can not do."""
+"""The format `hive_acid` reads rows of `AcidTable` with pruned columns, at a snapshot, and refuses other tables with a reason."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_empty_table_has_no_rows(spark: SparkSession, make_table: TableMaker)
         ({"table": "default.not_there"}, "not_there"),
     ],
 )
-def test_what_can_not_be_read_is_told(spark: SparkSession, options: dict[str, str], reason: str) -> None:
+def test_a_table_that_can_not_be_read_is_refused(spark: SparkSession, options: dict[str, str], reason: str) -> None:
     with pytest.raises(Exception, match=reason):
         spark.read.format("hive_acid").options(**options).load().collect()
 

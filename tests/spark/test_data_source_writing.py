@@ -1,4 +1,4 @@
-"""The format `hive_acid` writes each DataFrame and each batch of a stream in one transaction, whatever tasks fail and repeat."""
+"""The format `hive_acid` writes each DataFrame and each batch of a stream in one transaction, even when tasks fail and repeat."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_a_committed_write_succeeds_whatever_stays_aside(
 
 
 def holds(condition: Callable[[], bool]) -> bool:
-    """Wait until a condition holds; tell whether it came to that."""
+    """Wait until a condition holds, a minute at most; return whether it does."""
     end = time.monotonic() + 60
     while not condition() and time.monotonic() < end:
         time.sleep(0.05)
@@ -253,7 +253,7 @@ def test_a_batch_that_spark_repeats_is_written_once(spark: SparkSession, client:
     assert open_transactions(client) == 0
 
 
-def test_a_stream_that_tells_all_each_time_overwrites(spark: SparkSession, make_table: TableMaker, tmp_path: Path) -> None:
+def test_a_stream_in_complete_mode_overwrites(spark: SparkSession, make_table: TableMaker, tmp_path: Path) -> None:
     table = make_table("id int, name string")
     feed(tmp_path / "source", 0, 1)
     stream(spark, table, tmp_path / "source", tmp_path / "checkpoint", "complete")

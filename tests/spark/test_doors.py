@@ -1,4 +1,4 @@
-"""The private doors into Spark's JVM do what SQL needs of them, on each release of Spark that is supported."""
+"""The private doors into Spark's JVM serve SQL on each release of Spark that is supported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a commit or a compaction names is on the disk before the server hears of it; a disk that refuses fails it and leaves nothing."""
+"""The files of a commit or a compaction are on the disk before the server hears of it; a disk that refuses fails it and leaves nothing."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_the_format(spark: SparkSession, make_table: TableMaker, disk: Disk, uri
     disk.refuses = lambda path: DISK_ERRORS[1] if "_0000002" in path else None
     with pytest.raises(CanNotWrite, match=f"can not be written through to the disk: {os.strerror(DISK_ERRORS[1])}"):
         finish(plan, files)
-    give_up(plan)  # as Spark does with what failed
+    give_up(plan)  # as Spark does after a failure
     assert Called("commit_txn") not in disk.seen
     assert directories(table) == known
     assert not list(root(table).glob(".staging*"))

@@ -1,4 +1,4 @@
-"""Columns of ORC files go by position, as Hive reads them, whoever wrote them and whoever reads, changes or compacts them."""
+"""Columns of ORC files are matched by position, as in Hive: for each writer of the files, and in reads, changes and compactions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEW: Columns = [("id", "bigint"), ("b", "string"), ("s", "struct<y:string,x:int,
 
 
 def altered(client: Client, table: AcidTable, columns: Columns) -> None:
-    """Change the columns as Hive does, of whatever kind the table is."""
+    """Change the columns as Hive does, of either kind of transactional table."""
     database, name = table.name.split(".")
     found = AcidTableInfo.load(client, database, name).table
     found.sd.cols = [FieldSchema(column, kind, None) for column, kind in columns]
@@ -115,7 +115,7 @@ def test_growing_and_older_files_go_by_position_too(
 def test_names_that_changed_places_or_were_none(
     spark: SparkSession, server: Server, client: Client, make_table: TableMaker, old: str
 ) -> None:
-    """Hive's old names `_col0`, `_col1` .. are by position in ORC itself, whatever columns Spark prunes."""
+    """ORC itself matches Hive's old names `_col0`, `_col1` .. by position, with any columns that Spark prunes."""
     table = make_table(f"{old}0 int, {old}1 int, {old}2 string")
     table.insert(spark.sql(f"select 1 {old}0, 2 {old}1, 'x' {old}2"))
     altered(client, table, [(f"{old[-1]}1", "int"), (f"{old[-1]}0", "int"), ("c", "string")])
@@ -237,7 +237,7 @@ PROMOTED = (
 def test_readers_agree_on_values_of_another_type(
     spark: SparkSession, client: Client, make_table: TableMaker, old: str, new: str, value: str, shown: str | None
 ) -> None:
-    """What they make of them is what Hive 4.0.1 shows."""
+    """Each reader shows the same values as Hive 4.0.1."""
     table = make_table(f"id int, c {old}")
     table.insert(spark.sql(f"select 1 id, {value} c"))
     altered(client, table, [("id", "int"), ("c", new)])

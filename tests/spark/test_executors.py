@@ -30,7 +30,7 @@ HERE = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "127.0.0.1"}
 
 @pytest.fixture(autouse=True)
 def _clean() -> Iterator[None]:
-    """Remove what Spark's workers leave in its own folder."""
+    """Remove the files that Spark's workers leave in its own folder."""
     folder = Path(pyspark.__file__).parent / "work"
     before = set(folder.glob("*"))
     yield
@@ -58,7 +58,7 @@ def kill_one(victim: Victim) -> None:
 
 
 def writes(cluster: Cluster, known: set[str]) -> bool:
-    """Tell whether something is there that was not."""
+    """Return whether a staging folder or a new directory is there."""
     return bool(cluster.staging()) or cluster.directories() != known
 
 

@@ -1,6 +1,6 @@
-"""Drivers, compactors and the server are killed in the middle of their work: the table holds what was acknowledged, and no file is left.
+"""Drivers, compactors and the server are killed in the middle of their work: acknowledged rows are in the table, and no file is left.
 
-Of the operation in which something was killed nobody was told: it has happened as a whole, or not at all.
+The operation in which something was killed was not acknowledged: it has happened as a whole, or not at all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.support.waiting import until
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-def test_a_single_run_tells_that_no_metastore_answers() -> None:
+def test_a_single_run_reports_that_no_metastore_answers() -> None:
     ended = subprocess.run(
         [*COMMAND, "compactor", "--uri", f"thrift://127.0.0.1:{free_port()}", "--master", "local[1]", "--once"],
         cwd=ROOT, capture_output=True, text=True, check=False,
@@ -73,7 +73,7 @@ def test_a_driver_is_killed(cluster: Cluster, keys: str, columns: str, action: s
 
 
 def _reached(cluster: Cluster, moment: str, known: set[str]) -> bool:
-    """Tell whether something is in a staging folder, or has been moved out of it."""
+    """Return whether something is in a staging folder, or has been moved out of it."""
     staged = cluster.staging()
     return bool(staged if moment == "staging" else cluster.directories() - staged - known)
 
@@ -170,7 +170,7 @@ def _done(cluster: Cluster, model: Model, action: str, what: object, keys: str) 
 
 
 def _beside_a_restart(cluster: Cluster, seconds: float, work: Callable[[], None]) -> bool:
-    """Do work while the server is killed after so many seconds, or once it is done; tell whether it ended well."""
+    """Do work while the server is killed after so many seconds, or after the work; return whether the work ended well."""
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(work)
         wait([running], seconds)

@@ -1,4 +1,4 @@
-"""Statements are taken apart as Hive and Spark mean them; what does not fit is named with its line."""
+"""Statements are parsed as Hive and Spark mean them; an error names the text that does not fit, and its line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark reads exactly what a stream has committed while its files still grow, and changes rows of them."""
+"""Spark reads exactly the committed rows of a stream while its files still grow, and changes rows of them."""
 
 from __future__ import annotations
 

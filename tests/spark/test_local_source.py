@@ -180,7 +180,7 @@ def test_the_thrift_server_reads_filters_and_appends(spark: SparkSession, make_t
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_spark_connect_reads_filters_and_appends(spark: SparkSession, make_table: TableMaker, server: Server, tmp_path: Path) -> None:
-    """What needs a JVM in the program says so, with the way to go."""
+    """Functions that need a JVM in the program fail with that reason, and name another way."""
     pytest.importorskip("grpc_status", reason="pip install 'pyspark[connect]'")
     table = two_rows(spark, make_table)
     program = tmp_path / "program.py"

@@ -1,4 +1,4 @@
-"""Updates and merges know a column however it is written, and refuse what is not a column before anything is read or written."""
+"""Updates and merges find a column in each spelling, and refuse an unknown one before anything is read or written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plain table becomes transactional with its rows, and plain again; what can not be converted stays as it was."""
+"""A plain table becomes transactional with its rows, and plain again; a table that can not be converted stays as it was."""
 
 from __future__ import annotations
 
@@ -116,10 +116,10 @@ def test_files_get_their_names_back_when_the_table_can_not_be_changed(spark: Spa
     client.drop_table("default", "sorted_table", True)
 
 
-def test_an_insert_waits_until_a_table_is_plain_and_is_told(
+def test_an_insert_waits_until_a_table_is_plain_and_is_refused(
     spark: SparkSession, client: Client, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lock lasts until the tables are exchanged: what comes meanwhile is not written into what goes."""
+    """The lock lasts until the tables are exchanged: rows that come meanwhile are not written into the table that is removed."""
     table = make_table("id int, name string")
     table.insert(spark.sql("select 1 id, 'a' name"))
     name = table.name.split(".")[1]

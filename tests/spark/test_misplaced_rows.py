@@ -1,4 +1,4 @@
-"""Rows lie in the file of the bucket that they name, whoever writes; tables where an earlier version left others are found and mended."""
+"""Each writer puts rows into the file of the bucket that they name; misplaced rows of an earlier version are found and mended."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_frame_that_spark_computes_on_the_driver(
 
 
 def damaged(table: AcidTable, spark: SparkSession, keys: str, statement: int = 0) -> list[int]:
-    """Insert rows 0 to 7, the second half of which then lies in the file of another bucket than it names; return their ids."""
+    """Insert rows 0 to 7, and move the second half to the file of another bucket than they name; return their ids."""
     rows = spark.range(8).selectExpr("cast(id as int) id", "string(id) v", *(["'x' p"] if keys else [])).coalesce(1)
     with transaction(spark) as txn:
         for _ in range(statement):
@@ -188,7 +188,7 @@ def test_a_base_that_an_earlier_compaction_made_of_such_files(spark: SparkSessio
 
 
 def test_rows_of_both_encodings(spark: SparkSession, make_table: TableMaker) -> None:
-    """In files of Hive 2 a row's number is the bucket itself; statistics of a file with both leave open what lies between."""
+    """In files of Hive 2 a row's number is the bucket itself; statistics of a file with both encodings exclude nothing between them."""
     table = make_table("id int, v string")
     table.insert(spark.range(6).selectExpr("cast(id as int) id", "'' v").coalesce(1))
     (file,) = root(table).rglob("bucket_00000")
@@ -371,7 +371,7 @@ def test_tasks_of_the_format_that_write_the_same_bucket(spark: SparkSession, mak
 def test_a_task_of_the_format_keeps_its_last_files_open(
     spark: SparkSession, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of many partitions a task ends files and begins others, until statements are used up."""
+    """With many partitions a task ends files and begins others, until statements are used up."""
     from metastore.spark import data_source_files
     from metastore.spark.data_source_writing import WriteRequest, finish
 

@@ -1,4 +1,4 @@
-"""What Spark writes has the user metadata of Hive's own writer, true for every stripe, and reads as before."""
+"""Files that Spark writes have the user metadata of Hive's own writer, true for every stripe, and read as before."""
 
 from __future__ import annotations
 

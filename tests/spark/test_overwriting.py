@@ -20,7 +20,7 @@ HAS_FORMAT = int(pyspark.__version__.split(".")[0]) >= 4
 
 
 def waits_for(client: Client, table: AcidTable) -> bool:
-    """Tell whether an exclusive lock on the table waits."""
+    """Return whether an exclusive lock on the table waits."""
     database, name = table.name.split(".")
     found = client.show_locks(ShowLocksRequest(dbname=database, tablename=name)).locks
     return any(lock.type == LockType.EXCLUSIVE and lock.state == LockState.WAITING for lock in found)

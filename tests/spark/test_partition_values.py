@@ -1,4 +1,4 @@
-"""A value of a partition column is one partition, whoever writes it, whatever the column is called, and in every session's zone."""
+"""A value of a partition column is one partition: for each writer, with any name of the column, and in every session's zone."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_value_that_is_spelled_otherwise_is_found(spark: SparkSession, server:
 
 
 def test_a_row_is_deleted_where_it_lies(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
-    """Rows of two partitions may have one id; the partition's value does not tell them apart."""
+    """Rows of two partitions may have the same id, and the partitions' values, 05 and 5, are the same number."""
     table = make_table("id int", "p int")
     add(client, table, "05")
     table.insert(spark.sql("select 1 id, 5 p").coalesce(1))
@@ -155,7 +155,7 @@ def test_partition_columns_may_be_called_anything(spark: SparkSession, make_tabl
         assert rows == [*first, *([(3, "c", "x y")] if HAS_FORMAT else [])], name
 
 
-def test_an_unknown_column_of_two_parts_is_told_from_a_name_with_a_dot(spark: SparkSession, make_table: TableMaker) -> None:
+def test_an_unknown_column_of_two_parts_is_not_taken_for_a_name_with_a_dot(spark: SparkSession, make_table: TableMaker) -> None:
     table = make_table("id int, `a.b` string")
     with pytest.raises(WrongColumns, match=r"has no column a\.b; its columns are id, `a\.b`"):
         table.update(None, {"a.b": "'x'"})
@@ -177,7 +177,7 @@ def test_a_column_may_be_called_as_the_ids_of_rows(spark: SparkSession, make_tab
 
 
 def test_a_file_that_has_no_place_ends_the_statement(spark: SparkSession, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies in the staging folder and is not understood would be lost."""
+    """An unknown file in the staging folder fails the statement, or its rows would be lost."""
     from metastore.spark.writing import writing
 
     table = make_table("id int", "p string")

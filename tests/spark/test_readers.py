@@ -25,7 +25,7 @@ def open_transactions(client: Client) -> set[int]:
 
 @pytest.fixture
 def left(client: Client) -> Callable[[], set[int]]:
-    """Tell which transactions have been opened since the test began and are open."""
+    """A function that returns the transactions opened since the test began that are open still."""
     before = open_transactions(client)
     return lambda: open_transactions(client) - before
 
@@ -43,7 +43,7 @@ def test_a_reader_that_fails_leaves_no_transaction(table: AcidTable, make_table:
         lambda: table.toDF(partitions="p ="),
         lambda: plain.toDF(row_id=True),
         lambda: table.toDF(partitions="nope = 1"),
-        lambda: table.toDF(lease="soon"),  # type: ignore[arg-type]  # what a caller may do
+        lambda: table.toDF(lease="soon"),  # type: ignore[arg-type]  # as a caller may do
     ):
         with pytest.raises(Exception, match=r".+"):
             fails()

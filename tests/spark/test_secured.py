@@ -69,7 +69,8 @@ REFUSED = {
     "ute": {"insert": "INSERT", "merge that inserts": "INSERT", "delete": "DELETE", "compact": "OBJECT OWNERSHIP"},
     "dora": {"insert": "INSERT", "merge that inserts": "INSERT", "compact": "OBJECT OWNERSHIP"},
 }  # fmt: skip
-"""By user, what is refused and for want of what. Whoever deletes may call it an update, as Hive calls an overwrite and Trino a delete."""
+"""The refused operations by user, each with the missing privilege. A user with DELETE may declare an update: Hive declares an overwrite so,
+and Trino a delete."""
 
 
 class Ruled:
@@ -87,7 +88,7 @@ class Ruled:
         self._monkeypatch.setenv("METASTORE_CLIENT_TOKEN", self._secured.token_of(user))
 
     def left(self) -> list[Any]:
-        """Return what refused writers must leave as it is: open transactions, locks, compactions, files."""
+        """Return the state that refused writers must not change: open transactions, locks, compactions, files."""
         open_ones = [each.id for each in self.admin.get_open_txns_info().open_txns if each.state == idl.TxnState.OPEN]
         locks = self.admin.show_locks(idl.ShowLocksRequest()).locks
         compactions = self.admin.show_compact(idl.ShowCompactRequest()).compacts

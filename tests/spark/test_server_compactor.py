@@ -1,4 +1,4 @@
-"""Processes of the server compact tables that Spark writes, reads and changes; what they put back Spark's own worker does."""
+"""Processes of the server compact tables that Spark writes, reads and changes; Spark's own worker does the entries that they put back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.servers import Server, serving
 
 @pytest.fixture(scope="module")
 def compacting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that compacts by a process of its own what it is asked for."""
+    """A server that compacts on request only, in a process of its own."""
     home = tmp_path_factory.mktemp("compacting")
     settings = ("compactor_initiator=false", "compactor_cleaner_interval=1s", "compactor_worker_threads=1")
     options = [part for setting in settings for part in ("--set", setting)]

@@ -1,4 +1,4 @@
-"""Values are stored as they are or refused, by each writer, in sessions of either rules; what is read back is what was written."""
+"""Each writer stores values unchanged or refuses them, in sessions of either rules; stored values are read back the same."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ def text_table(
 def test_lines_of_others_are_read_as_hive_reads_them(
     client: Client, make_table: TableMaker, columns: str, serde: dict[str, str], text: str, want: list[tuple[object, ...]]
 ) -> None:
-    """What Hive 4.0.1 shows of the same lines."""
+    """The expected rows are those that Hive 4.0.1 reads from the same lines."""
     table = text_table(client, make_table, columns, serde, {"000000_0": text})
     assert rows(table) == want
 

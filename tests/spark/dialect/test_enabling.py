@@ -113,7 +113,7 @@ PLAIN = [
 
 
 def test_a_plain_statement_costs_few_calls(enabled: SparkSession, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Calls into the JVM are what `enable` takes its time for; the metastore is asked on one connection.
+    """`enable` spends its time on calls into the JVM, and uses one connection to the metastore.
 
     Threads of earlier tests, which keep readers alive, are not counted.
     """
