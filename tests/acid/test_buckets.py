@@ -25,7 +25,7 @@ FIRST = buckets.encode(0)
         ([3], 3, {0}),
         ([buckets.encode(0), buckets.encode(1)], None, {0, 1, 2}),
         ([0, 1], None, {0, 1}),
-        ([1, buckets.encode(0), buckets.encode(1)], None, {0}),  # of both encodings: what lies between is not known
+        ([1, buckets.encode(0), buckets.encode(1)], None, {0}),  # of both encodings: numbers between them are not known
         ([4095, buckets.encode(4095, 7)], None, {0}),
     ],
 )
@@ -47,7 +47,7 @@ def test_what_a_file_names_by_its_statistics(tmp_path: Path, numbers: list[int],
 
 
 def test_a_long_end_and_a_file_without_rows(tmp_path: Path) -> None:
-    """The end of a file of a thousand columns is longer than what is read at first."""
+    """The end of a file of a thousand columns is longer than the part that is read first."""
     path = str(tmp_path / "file")
     schema = event_schema(pa.struct([(f"column_with_a_long_name_{number}", pa.int32()) for number in range(1000)]))
     row = {field.name: 1 for field in schema.field("row").type}

@@ -1,4 +1,4 @@
-"""Files through fsspec: each method does what the protocol says, and refuses with FileError; finished files get their places by them."""
+"""Files through fsspec: each method keeps to the protocol, and refuses with FileError. Finished files are moved to their places by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bucketing hash gives what Hive's own classes gave (tests/hive4/test_bucket_hashes.py asks them), in whatever form values come."""
+"""The bucketing hash equals that of Hive's own classes for each form of a value. tests/hive4/test_bucket_hashes.py runs those classes."""
 
 from __future__ import annotations
 

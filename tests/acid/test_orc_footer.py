@@ -1,4 +1,4 @@
-"""The footer tells the rows of each stripe, the bounds of numbers, days and times, and the calendar, whoever wrote the file."""
+"""The footer of an ORC file of any writer: rows of each stripe, bounds of numbers, days and times, and the calendar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An ORC file to which a tail was appended is the same file with more user metadata, whatever its codec."""
+"""An ORC file to which a tail was appended is the same file with more user metadata, for each codec."""
 
 from __future__ import annotations
 

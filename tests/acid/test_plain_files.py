@@ -1,4 +1,4 @@
-"""Files of rows alone that nobody will read go without a trace, whatever was written."""
+"""Plain files that nobody will read are removed without a trace, after any number of rows."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def form(
 
 
 def read(path: str) -> list[Event]:
-    """Read a file with a reader that is not PyArrow's, and check what its end says about its stripes."""
+    """Read a file with another reader than PyArrow's, and check the metadata about stripes and events at its end."""
     file = orc.ORCFile(path)
     assert file.nstripe_statistics == file.nstripes
     with Path(path).open("rb") as stream:

@@ -1,4 +1,4 @@
-"""Processes beside a server compact its tables: what they make, how they die, are told to end, and what they put back.
+"""Processes beside a server compact its tables: the files that they make, their deaths and ends, and the entries that they put back.
 
 A process is held at a fixed place by a pipe in the place of a small file, which it opens before it reads rows.
 """
@@ -302,7 +302,7 @@ def test_a_server_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
 
 
 def _is_free(home: Path, held: Held) -> None:
-    """Look whether another server's process does what one was at."""
+    """Assert that another server's process does the entry on which a killed one worked."""
     held.remove_pipe()
     with running(home) as again:
         entry = again.compacted(held.key)

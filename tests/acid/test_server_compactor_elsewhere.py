@@ -34,7 +34,7 @@ from tests.support.waiting import until
 
 @contextmanager
 def guarded(home: Path, *settings: str, tls: ssl.SSLContext | None = None, **login: Any) -> Iterator[Cluster]:
-    """Start a server on what another has left at a place, with a client that logs in."""
+    """Start a server on the database and warehouse that another has left in a folder, with a client that logs in."""
     options = [part for setting in (*SETTINGS, *settings) for part in ("--set", setting)]
     where = ("--db", f"sqlite:///{home}/m.db", "--warehouse", str(home / "warehouse"), "--workers", "1")
     with serving(*where, *options, home=home) as server, connect(server.uri, tls=tls, **login) as client:

@@ -1,4 +1,4 @@
-"""Transactions of the pipeline's own: whatever becomes of one, nobody keeps it alive after its end."""
+"""Transactions of the pipeline's own: a failed commit ends one too, and no heartbeat is sent after its end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def kept_alive(transaction: Transaction) -> bool:
-    """Tell whether heartbeats are still sent a moment later."""
+    """Return whether heartbeats are still sent a moment later."""
     name = f"heartbeat-{transaction.id}"
     for thread in threading.enumerate():
         if thread.name == name:

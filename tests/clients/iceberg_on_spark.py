@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 THREADS = 4
 COMMITS = 5
-"""Of each thread."""
+"""Commits of each thread."""
 TABLES = {"taxi.locked": "true", "taxi.lock_free": "false"}
 
 

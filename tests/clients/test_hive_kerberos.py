@@ -123,7 +123,7 @@ def test_hiveserver2_keeps_its_tokens_and_keys(hive: HiveUser) -> None:
 @pytest.mark.parametrize("protection", PROTECTIONS)
 @pytest.mark.parametrize("by_token", [False, True], ids=["keytab", "token"])
 def test_the_streaming_ingest_logs_in(kdc: Kdc, tmp_path: Path, protection: str, by_token: bool) -> None:
-    """Its batches and commits as a user who may insert (3.1.3 dies in its first heartbeat); who may only read has nothing written."""
+    """A user who may insert commits batches (3.1.3 dies in its first heartbeat); one who may only read writes nothing."""
     made = Secured(kdc, tmp_path / "home")
     settings = {
         "hadoop.security.authentication": "kerberos", "hive.metastore.sasl.enabled": "true", "hadoop.rpc.protection": protection,

@@ -122,7 +122,7 @@ def test_http_with_a_token(place: Place, tmp_path: Path) -> None:
 
 def test_plain_over_tls_against_a_directory(place: Place, tmp_path: Path) -> None:
     assert place.plain(tmp_path, "ann", PASSWORD, "create:of_ann", "owner:of_ann", "drop:of_ann") == ["created", "ann", "dropped"]
-    for user, password in (("ann", "wrong"), ("bob", PASSWORD)):  # bob is in no group that is let in
+    for user, password in (("ann", "wrong"), ("bob", PASSWORD)):  # bob is in no group that may log in
         (line,) = place.plain(tmp_path, user, password, "create:sneaked")
         assert line.startswith("refused: ")
         assert "wrong, or there is no such user" in line
@@ -140,7 +140,7 @@ def test_a_key_of_the_server_as_password(place: Place, tmp_path: Path) -> None:
     assert place.plain(tmp_path, "job", key, "databases")[0].startswith("refused: ")
 
 
-def test_without_a_login_nothing_is_told(place: Place, tmp_path: Path) -> None:
+def test_without_a_login_nothing_is_answered(place: Place, tmp_path: Path) -> None:
     lines = hive_client(tmp_path, place.server.uri, {}, "databases", "create:sneaked")
     assert all(line.startswith(("refused: ", "error: ")) for line in lines), lines
     assert place.plain(tmp_path, "ann", PASSWORD, "databases") == ["default"]

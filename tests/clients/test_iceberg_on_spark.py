@@ -16,7 +16,7 @@ from tests.support.servers import ROOT, Server
 
 ICEBERG = "1.10.0"
 SCALA = {"3.5": "2.12", "4.0": "2.13"}
-"""Of each release of Spark that Iceberg has a jar for."""
+"""The version of Scala of each release of Spark that Iceberg has a jar for."""
 SCRIPT = Path(__file__).with_name("iceberg_on_spark.py")
 
 

@@ -1,4 +1,4 @@
-"""What a client sees over the wire: settings of its connection, errors that its methods declare, who owns what it makes."""
+"""The client over the wire: settings of its connection, errors that its methods declare, and the owner of its databases."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_setting_ends_with_its_connection_whatever_worker_serves_it(server: Se
 
 
 @pytest.mark.on_one_database
-def test_what_is_missing_is_told_as_the_method_declares(server: Server) -> None:
+def test_a_missing_object_is_reported_as_the_method_declares(server: Server) -> None:
     with connect(server.uri) as client:
         client.create_table(described("t", "a"))
         with pytest.raises(MetaException, match="nope"):

@@ -28,7 +28,7 @@ from tests.support.servers import Server
 TRIPS = pa.schema([pa.field("id", pa.int64()), pa.field("fare", pa.float64())])
 WRITERS = 8
 COMMITS = 2
-"""Of each writer."""
+"""Commits of each writer."""
 LOCK_WAITS = {"lock-check-min-wait-time": "0.01", "lock-check-max-wait-time": "0.05", "lock-check-retries": "1000"}
 
 
@@ -151,7 +151,7 @@ class LockFree:
 
 
 class LockFreeConnection:
-    """What opens and closes PyIceberg's client."""
+    """The context manager in which PyIceberg opens and closes its client."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""PyIceberg's users do on a metastore with authorization what they may, and see no more."""
+"""PyIceberg's users on a metastore with authorization: granted operations work, and other tables are hidden."""
 
 from __future__ import annotations
 

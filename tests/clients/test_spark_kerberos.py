@@ -27,7 +27,7 @@ def secured(running_kdc: Kdc, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def spark_sql(secured: Secured, folder: Path, *statements: str, options: tuple[str, ...], protection: str, cache: str = "") -> str:
-    """Run statements in a Spark of its own and return what it printed."""
+    """Run statements in a Spark of its own and return its output."""
     folder.mkdir(parents=True, exist_ok=True)
     # Spark logs in before it looks at its own settings.
     kerberos = "<property><name>hadoop.security.authentication</name><value>kerberos</value></property>"

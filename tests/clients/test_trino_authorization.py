@@ -1,4 +1,4 @@
-"""Trino's users see and do on a metastore with authorization what they were granted by Trino's own GRANT."""
+"""Trino's users on a metastore with authorization: Trino's own GRANT decides which tables they see, read and change."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_users_get_what_they_are_granted(trino: Trino) -> None:
         "Permission denied: Principal [name=bob, type=USER] does not have following privileges for operation ALTERTABLE_PROPERTIES "
         "[[OBJECT OWNERSHIP] on Object [type=TABLE_OR_VIEW, name=shop.orders]]"
     )
-    assert "drop table shop.orders" in refused(trino, "DROP TABLE shop.orders", "bob")  # Trino tells of several drops together
+    assert "drop table shop.orders" in refused(trino, "DROP TABLE shop.orders", "bob")  # Trino reports several drops together
     assert "Permission denied" in refused(trino, "CREATE TABLE shop.mine (a int)", "bob")
 
     trino.run("CREATE ROLE readers IN secured", catalog="secured", role="admin")

@@ -41,7 +41,7 @@ def place(request: pytest.FixtureRequest, running_kdc: Kdc, tmp_path_factory: py
         yield trino, server
 
 
-def test_trino_acts_for_those_for_whom_it_may(place: tuple[Trino, Server]) -> None:
+def test_trino_acts_for_users_that_it_may_act_for(place: tuple[Trino, Server]) -> None:
     trino, server = place
     trino.run("CREATE SCHEMA of_ann", user="ann")
     trino.run("CREATE TABLE of_ann.t AS SELECT 1 AS a", user="ann")

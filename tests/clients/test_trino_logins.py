@@ -42,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Trino, Ser
         yield trino, server, authority
 
 
-def test_trino_acts_for_those_for_whom_it_may(place: tuple[Trino, Server, Authority]) -> None:
+def test_trino_acts_for_users_that_it_may_act_for(place: tuple[Trino, Server, Authority]) -> None:
     trino, server, _ = place
     trino.run("CREATE SCHEMA of_ann", user="ann")
     trino.run("CREATE TABLE of_ann.t AS SELECT 1 AS a", user="ann")

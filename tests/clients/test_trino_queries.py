@@ -1,4 +1,4 @@
-"""Which query of Trino's a call was made for: slow calls, the log and the audit log tell it."""
+"""The id of the Trino query that made a call: slow calls, the log and the audit log show it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_calls_name_the_query_that_they_were_made_for(tmp_path: Path) -> None:
             trino.run("INSERT INTO s.t VALUES 1")
             assert trino.run("SELECT a FROM s.t") == [(1,)]
         calls = json.loads(get(server.uri, "/api/v1/slow-calls")[1])["slow_calls"]
-    told = {method: {each["query"] for each in calls if each["method"] == method and each["query"]} for method in ("create_table", "lock")}
-    assert len(told["create_table"]) == 1
-    assert len(told["lock"]) >= 2, "of the insert and of the query, and of each that had to wait for Trino's node and was run again"
-    assert all(QUERY.fullmatch(query) for query in told["create_table"] | told["lock"])
-    assert not told["create_table"] & told["lock"]
+    shown = {method: {each["query"] for each in calls if each["method"] == method and each["query"]} for method in ("create_table", "lock")}
+    assert len(shown["create_table"]) == 1
+    assert len(shown["lock"]) >= 2, "of the insert and of the query, and of each that had to wait for Trino's node and was run again"
+    assert all(QUERY.fullmatch(query) for query in shown["create_table"] | shown["lock"])
+    assert not shown["create_table"] & shown["lock"]
     lines = [json.loads(line) for line in audit.read_text().splitlines()]
-    assert {line["query"] for line in lines if line["method"] == "create_table"} == told["create_table"]
+    assert {line["query"] for line in lines if line["method"] == "create_table"} == shown["create_table"]

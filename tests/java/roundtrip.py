@@ -29,7 +29,7 @@ def again(data: bytes, cls: Any, protocol: str) -> bytes:
 
 
 class JavaRun:
-    """What came of one run of RoundTrip.java."""
+    """One run of RoundTrip.java, and its results."""
 
     def __init__(self, jars: list[Path], package: str, protocol: str) -> None:
         classpath = ":".join(map(str, jars))

@@ -1,4 +1,4 @@
-"""The Java client classes of three releases read back what we read of theirs and write again."""
+"""Structs of the Java client classes of three releases: we read and write them, and the classes read back the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hive's own deserializers, those of two releases, read every event that a running server tells."""
+"""Hive's own deserializers of two releases read every event of a running server's notification log."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _transact(client: Client) -> None:
 
 
 def read(release: str, events: list[NotificationEvent]) -> Iterator[Mapping[str, str]]:
-    """Yield what the getters of each event's message return, by the getter's name; "error" for what was thrown."""
+    """Yield for each event's message the values of its getters by their names; "error" is the exception if one was thrown."""
     jars = classpath() if release == "4.0.1" else jars_of("hive-metastore-3.1.3", HIVE_3)
     given = b"".join(
         _utf(event.eventType) + _utf(event.messageFormat or "") + struct.pack("!i", len(event.message.encode())) + event.message.encode()

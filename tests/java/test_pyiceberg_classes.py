@@ -1,4 +1,4 @@
-"""PyIceberg's Thrift classes, made by Apache Thrift, read back what we read of theirs and write again."""
+"""Structs of PyIceberg's Thrift classes, made by Apache Thrift: we read and write them, and the classes read back the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a transactional table with no more than the directory rules and pyarrow: exactly what a snapshot must see."""
+"""Read exactly the rows that a snapshot of a transactional table must see, with no more than the directory rules and pyarrow."""
 
 from __future__ import annotations
 

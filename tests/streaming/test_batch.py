@@ -1,4 +1,4 @@
-"""Readers see exactly what a stream has committed, in whatever state its batch is; its files are as Hive's streaming ingest writes them."""
+"""Readers see exactly the committed rows of a stream, in each state of its batch. Its files are as Hive's streaming ingest writes them."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_the_order_of_calls(make_table: TableMaker, stream: Connect) -> None:
 
 
 def test_transactions_live_as_long_as_the_batch(client: Client, make_table: TableMaker, stream: Connect) -> None:
-    """The server gives up silent transactions after 3 seconds: that of another client marks the time."""
+    """The server aborts silent transactions after 3 seconds: another client's silent transaction marks that time."""
     table = make_table("id int")
     with stream(table).batch(3) as batch:
         with batch.transaction():

@@ -1,4 +1,4 @@
-"""What a stream commits is on the disk before the server hears of the commit; a disk that refuses fails the commit."""
+"""The rows of a stream's commit are on the disk before the server hears of it; a disk that refuses fails the commit."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_each_commit_is_on_the_disk(client: Client, make_table: TableMaker, disk
 
 
 def _data_before_length(path: str) -> None:
-    """Assert that no length is told yet of what is being written through: else a reader could meet the middle of a file there."""
+    """Assert that the recorded length does not cover bytes that are being written through: a reader could stop in mid-file."""
     side = Path(f"{path}_flush_length")
     if side.exists():
         assert int.from_bytes(side.read_bytes()[-8:], "big") < Path(path).stat().st_size
@@ -59,7 +59,7 @@ def _data_before_length(path: str) -> None:
 def test_a_disk_that_refuses_fails_the_commit(
     client: Client, make_table: TableMaker, disk: Disk, uri: str, number: int, refused: str
 ) -> None:
-    """`refused` is the name of what can not be written through; "" is that of the table's own folder."""
+    """`refused` is the name of the file or folder that can not be written through; "" is the table's own folder."""
     table = make_table("id int")
     wanted = refused or folder(table).name
     with StreamingConnection(uri, f"default.{table.tableName}") as connection:
@@ -87,7 +87,7 @@ def test_a_disk_that_refuses_fails_the_commit(
 def test_a_disk_that_refuses_the_end_of_a_file_leaves_what_was_committed(
     client: Client, make_table: TableMaker, disk: Disk, uri: str
 ) -> None:
-    """The file that tells the length stays, up to which the rows can be read."""
+    """The file with the length up to which rows can be read stays."""
     table = make_table("id int")
     with StreamingConnection(uri, f"default.{table.tableName}") as connection:
         batch = connection.batch(2)

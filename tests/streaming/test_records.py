@@ -1,4 +1,4 @@
-"""Records of each form become the table's columns exactly, or are refused with the name of what does not fit."""
+"""Records of each form become the table's columns exactly, or are refused with the name of the part that does not fit."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def ruled(request: pytest.FixtureRequest, kdc: Kdc, tmp_path: Path, monkeypatch:
 
 
 def made(admin: Client, keys: str) -> idl.Table:
-    """Make the table, and grant what is held on it, which is nothing new where a file of rules says so."""
+    """Make the table, and grant the privileges on it, which a file of rules may hold already."""
     table = definition(TABLE, "id int", keys)
     admin.create_table_req(idl.CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="tests"))
     grant(admin, TABLE, PRIVILEGES)
@@ -106,7 +106,7 @@ def test_who_may_insert_streams_and_others_leave_nothing_behind(ruled: tuple[Sec
 
 @pytest.mark.parametrize("user", PRIVILEGES)
 def test_who_writes_rows_may_say_that_counts_no_longer_hold(ruled: tuple[Secured, AsUser], user: str) -> None:
-    """What the pipeline does before each commit, whatever it wrote."""
+    """The pipeline changes properties so before each commit, after any kind of write."""
     secured, as_user = ruled
     with secured.kerberos() as admin:
         made(admin, "k string")

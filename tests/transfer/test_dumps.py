@@ -1,4 +1,4 @@
-"""Files of dumps: what is noticed of those that were cut, changed or are none, and the commands that make and read them."""
+"""Files of dumps: one that was cut or changed, or is not a dump, is refused. The commands that make and read them."""
 
 from __future__ import annotations
 

@@ -134,5 +134,5 @@ def test_an_export_into_java(dumped: DumpReader, kind: str, tmp_path: Path) -> N
 
 
 def without_times(words: str) -> bool:
-    """Tell whether only the times when statistics were made differ."""
+    """Return whether only the times when statistics were made differ."""
     return all(part.startswith("statistics.") and "[1] is" in part for part in words.split("; "))

@@ -52,7 +52,7 @@ def going(request: pytest.FixtureRequest, fresh_database_url: str, tmp_path: Pat
 
 
 def same(going: Going) -> list[str]:
-    """Return in what the two sides differ."""
+    """Return the differences between the two sides."""
     back = reader(going.url)
     found = compare(going.source, back, EVERYTHING)
     back.close()

@@ -27,9 +27,9 @@ from tests.support.servers import serving
 
 pytestmark = pytest.mark.slow
 QUIET = ("--set", "compactor_cleaner=false")
-"""Nothing of what was imported is cleaned while it is looked at."""
+"""Options of a server that cleans no imported rows while a test reads them."""
 BIT_VECTORS = "bitVectors is only in the second"
-"""Java answers without them unless it is told otherwise; its database has them."""
+"""An accepted difference: Java's database has bit vectors, and its server answers without them by default."""
 
 
 class Java(NamedTuple):
@@ -79,8 +79,8 @@ def test_a_client_sees_no_difference(java: Java, imported: str, tmp_path: Path) 
         assert other.get_table_statistics_req(statistics).tableStats[0].statsData.longStats.bitVectors.startswith(b"HLL")
 
 
-def test_its_server_tells_what_its_database_holds(java: Java) -> None:
-    """Two ways to the same: what is read of Hive's tables is what Java makes of them."""
+def test_its_server_answers_with_the_objects_of_its_database(java: Java) -> None:
+    """Records read from Hive's tables are the same as those read through Java's server."""
     one, other = reader(java.url), reader(java.uri)
     found = compare(one, other, EVERYTHING)
     assert found.differences == []
@@ -165,7 +165,7 @@ ABSENT = {"3.1.0": OLD, "2.3.0": {*OLD, "resource_plan", "schema", "schema_versi
 
 @pytest.mark.parametrize("version", ABSENT)
 def test_older_schemas(java: Java, version: str, tmp_path: Path) -> None:
-    """With the rows of the newest: what the older one has no table or column for is absent, all else is the same."""
+    """With the rows of the newest schema: values without a table or column in the older one are absent, all others are the same."""
     kind = make_url(java.url).get_backend_name()
     with contextmanager(databases.fresh)(kind, tmp_path) as url:
         make_schema(make_url(url), version)

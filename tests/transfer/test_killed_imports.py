@@ -39,7 +39,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
 @pytest.mark.parametrize("way", ["database", "server"])
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql", "mysql"])
 def test_an_import_that_is_killed_ten_times(sources: dict[str, str], way: str, kind: str, tmp_path: Path) -> None:
-    """Each time further on: what is there when it is killed grows, and its end is that of the source."""
+    """Each import is killed later than the one before, with more in the target; the last one ends with the source's content."""
     source = sources[way]
     with contextmanager(databases.fresh)(kind, tmp_path) as url:
         target = Database(url, pool_size=2)

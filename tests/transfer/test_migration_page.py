@@ -1,4 +1,4 @@
-"""The commands of docs/migration.md do what the page says, on a Java metastore that is filled with every kind of object."""
+"""The commands of docs/migration.md run as on the page, on a Java metastore that is filled with every kind of object."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def new(tmp_path: Path) -> Iterator[str]:
 
 
 def runner(home: Path, texts: dict[str, str]) -> Callable[[str, str], subprocess.CompletedProcess[str]]:
-    """Return what runs the command of a section that begins with some words, and marks it as run."""
+    """Return a function that runs the command of a section that begins with some words, and marks it as run."""
 
     def run(section: str, begin: str) -> subprocess.CompletedProcess[str]:
         lines = [line for line in SECTIONS[section] if line.startswith(f"metastore {begin}")]
@@ -105,7 +105,7 @@ def test_without_a_long_pause_and_the_way_back(old: Old, new: str, tmp_path: Pat
         counts = dict(re.findall(r"^(\w+)\t(\d+\t\d+)$", verified.stdout, re.MULTILINE))
         same = ("role", "catalog", "connector", "database", "partition", "constraint", "function", "privilege", "resource_plan", "schema")
         assert [kind for kind in same if len(set(counts[kind].split("\t"))) != 1] == []
-        # The page says why: the table lies in the managed warehouse of the other server.
+        # The page says why: the table is in the managed warehouse of the other server.
         assert re.findall(r"^table (\S+): only in", verified.stdout, re.MULTILINE) == ["hive.sales.acid"]
         assert "table hive.sales.acid" in exported.stdout + exported.stderr
 

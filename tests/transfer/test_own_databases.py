@@ -116,7 +116,7 @@ def without_jobs() -> list[str]:
 
 @pytest.mark.parametrize("options", [[], without_jobs()], ids=["usual", "without jobs"])
 def test_a_database_on_which_a_server_runs_is_no_target(fresh_database_url: str, tmp_path: Path, options: list[str]) -> None:
-    """Also where its tables are to be left alone: it remembers rows, and works on what it finds. Each server holds the lease of a job."""
+    """A server caches rows, and its jobs change some. It holds the lease of a job even when all jobs are off that can be."""
     target = OwnWriter(Database(fresh_database_url))
     with serving("--db", fresh_database_url, "--set", f"warehouse={tmp_path / 'w'}", *options, home=tmp_path):
         until(lambda: leased(target), missing="a lease of a job")
@@ -165,7 +165,7 @@ def dumped_position(source: DumpReader, name: str) -> int:
 
 
 def test_a_change_meanwhile_is_not_in_a_dump(database: Database) -> None:
-    """What is read later is as it was when the first page was read."""
+    """Later pages are read from the snapshot of the first page."""
     query = select(server_info.c.name)
     with database.reading() as session:
         assert list(session.rows(query)) == []
@@ -245,7 +245,7 @@ def test_a_killed_restore_goes_on(fresh_database_url: str, tmp_path: Path) -> No
 
 
 def test_a_table_that_is_half_there_is_not_left_so(fresh_database_url: str, tmp_path: Path) -> None:
-    """A batch of its partitions is written when the restore breaks off: who goes on removes them and begins the table again."""
+    """A batch of its partitions is written when the restore breaks off: the next restore removes them and begins the table again."""
     source = large(tmp_path / "large", 1, 7000)
 
     def broken_off() -> Iterator[Record]:

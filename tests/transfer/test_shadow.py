@@ -1,4 +1,4 @@
-"""`metastore shadow` between real servers: clients get the primary's answers, whatever becomes of the secondary."""
+"""`metastore shadow` between real servers: clients get the primary's answers, also when the secondary hangs or is gone."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_secondary_that_is_gone_holds_nobody_up(pair: tuple[Any, Any], tmp_pat
 
 
 def test_a_secondary_that_hangs_holds_nobody_up(pair: tuple[Any, Any], tmp_path: Path) -> None:
-    """It gets no more than there is room for to wait, and what found none is counted."""
+    """Only a limited number of calls waits for it; calls beyond that are dropped and counted."""
     old, _ = pair
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         uri = f"thrift://127.0.0.1:{silent.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Imports over Thrift from a server of ours, as from any other: what the interface tells arrives, the rest is named."""
+"""Imports over Thrift from a server of ours, as from any other: objects that the interface returns arrive, the others are named."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
         yield server.uri, url
 
 
-def test_a_server_tells_what_its_database_holds(served: tuple[str, str]) -> None:
+def test_a_server_answers_with_the_objects_of_its_database(served: tuple[str, str]) -> None:
     one, other = reader(served[0], Asking(connections=3)), reader(served[1])
     found = compare(one, other, EVERYTHING)
     assert found.differences == []
@@ -51,7 +51,7 @@ def test_a_server_tells_what_its_database_holds(served: tuple[str, str]) -> None
 
 @pytest.mark.on_one_database
 def test_an_import_over_thrift(served: tuple[str, str], fresh_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By small pages too; aborted and open transactions are not seen by readers afterwards."""
+    """Pages are small; readers do not see rows of aborted and open transactions afterwards."""
     monkeypatch.setattr(tables, "PAGE", 3)
     source, target = reader(served[0]), writer(fresh_database_url)
     moved = move(source, target, EVERYTHING)
