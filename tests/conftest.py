@@ -38,9 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what runs on MySQL 8 unless it is asked for by its marker. With `-n`, Spark's tests, which take longest, come first.
+    """Leave out tests on MySQL 8 unless their marker is requested. With `-n`, Spark's tests, which take longest, come first.
 
-    What takes minutes may take many of them beside other suites. A test of Spark that is ended by its time spoils those after it.
+    Slow tests get a long timeout, since they take longer beside other suites. A test of Spark that its timeout ends spoils those after it.
     """
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
@@ -68,7 +68,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Choose the processes of `-n auto`: two more than there are cores, since tests wait too.
 
-    None for what takes minutes, which has engines and races of its own.
+    Slow tests get none: they have engines and races of their own.
     """
     takes_minutes = re.search(r"(?<!not )\bslow\b", config.option.markexpr)
     return 0 if takes_minutes else min((os.cpu_count() or 1) + 2, MAX_PROCESSES)

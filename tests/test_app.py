@@ -1,4 +1,4 @@
-"""What a server says and leaves when it starts and stops."""
+"""Starts and stops of a server: the messages of a refused start, and the files and processes that are left."""
 
 import resource
 import signal
@@ -61,7 +61,7 @@ def test_a_database_that_does_not_answer_is_named(kind: str, tmp_path: Path) -> 
 
 
 def start(tmp_path: Path, *options: str, path: Path = ROOT) -> str:
-    """Start a server that must refuse to; return what it says. `path` comes first where Python looks for modules."""
+    """Start a server that must refuse to start; return its message. `path` is the first folder where Python looks for modules."""
     arguments = ("serve", "--port", "0", *options)
     if path is ROOT:
         ended = run_command(*arguments, home=tmp_path)
@@ -102,7 +102,7 @@ def test_a_server_opens_as_many_files_as_the_system_lets_it(tmp_path: Path) -> N
             assert soft == hard > 50
 
 
-def test_a_whitelist_that_can_not_be_matched_is_told_at_the_start(tmp_path: Path) -> None:
+def test_a_whitelist_that_can_not_be_matched_is_refused_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(MetaError, match=r"partition_name_whitelist: Invalid pattern '\(\?=a\)'"):
         prepare(Config(db=f"sqlite:///{tmp_path}/m.db", partition_name_whitelist="(?=a)"))
 

@@ -64,11 +64,11 @@ def part(path: Path) -> str:
 
 
 class Module(NamedTuple):
-    """What is asked about a module. Its tree is not kept: those of all slow down the rest of the run, since each collection passes them."""
+    """The facts of a module that are checked. Its tree is not kept: garbage collection would pass all trees for the rest of the run."""
 
     docstring: str | None
     imports: list[tuple[int, str, tuple[str, ...]]]
-    """By line, wherever they stand: a module, and the names that are taken from it, none for the module itself."""
+    """All imports, also within functions: the line, the imported module, and the names from it, none for the module itself."""
 
 
 @cache
@@ -147,11 +147,11 @@ def test_no_modules_import_each_other() -> None:
 SUBJECTS = ("acid", "cli", "methods", "rules", "service", "spark", "store", "wire")
 """Packages whose folders are subjects. The folders of a catalog's tables, partitions and statistics are for reading alone."""
 MOST_MODULES = 15
-"""Of one folder."""
+"""The most modules of one folder."""
 
 
 def subject(module: str) -> str:
-    """Return the folder in which a module of such a package lies, the package itself for one that lies in none."""
+    """Return the folder of a module of such a package, or the package for a module directly in it."""
     path = PACKAGE.parent.joinpath(*module.split("."))
     folder = path if path.is_dir() else path.parent
     return "/".join(folder.relative_to(PACKAGE).parts[:2])

@@ -72,6 +72,6 @@ def test_settings_are_given_by_name(tmp_path: Path) -> None:
             client.create_database(Database(name="a-b"))
 
 
-def test_a_server_that_does_not_start_tells_why() -> None:
+def test_a_server_that_does_not_start_raises_the_reason() -> None:
     with pytest.raises(RuntimeError, match="no_such_setting"), serving(no_such_setting=1):
         pass

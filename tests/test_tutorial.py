@@ -1,4 +1,4 @@
-"""The tutorial of the documentation does what it says, command by command."""
+"""The tutorial of the documentation works as written, command by command."""
 
 import re
 import subprocess

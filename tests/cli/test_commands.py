@@ -166,7 +166,7 @@ def test_ls_lists_databases_tables_and_partitions(uri: str) -> None:
     assert json.loads(run("ls", "taxi.trips", "--limit", "1", "--uri", uri, "--json").stdout) == ["day=2024-01-01"]
 
 
-def test_show_tells_of_a_database_a_table_and_a_partition(uri: str) -> None:
+def test_show_prints_a_database_a_table_and_a_partition(uri: str) -> None:
     assert json.loads(run("show", "taxi", "--uri", uri, "--json").stdout)["description"] == "trips of 2024"
     assert "sd.cols[0]\tid bigint  the number" in run("show", "taxi.trips", "--uri", uri).stdout.splitlines()
     partition = json.loads(run("show", "taxi.trips", "day=2024-01-02", "--uri", uri, "--json").stdout)
@@ -315,14 +315,14 @@ def test_locations_are_granted_listed_and_taken_back(tmp_path: Path) -> None:
     for arguments in (("bob", "/data/bob/", "--user"), ("staff", "s3a://bucket/staff", "--group")):
         assert run("locations", "grant", *arguments, *db).exit_code == 0
     assert run("locations", "list", *db).stdout == "user\tbob\tfile:///data/bob\ngroup\tstaff\ts3://bucket/staff\n"
-    for arguments, told in (  # type: ignore[assignment]
+    for arguments, message in (  # type: ignore[assignment]
         (("grant", "bob", "file:/data/bob", "--user"), "bob may use file:///data/bob already"),
         (("grant", "nobody", "/data"), "Role nobody does not exist"),
         (("grant", "bob", "data", "--user"), "'data' is not a location"),
         (("revoke", "bob", "/data", "--user"), "bob was not granted file:///data"),
     ):
         failed = run("locations", *arguments, *db)
-        assert (failed.exit_code, told in failed.stderr) == (1, True), failed.stderr
+        assert (failed.exit_code, message in failed.stderr) == (1, True), failed.stderr
     assert run("locations", "grant", "x", "/data", "--user", "--group", *db).exit_code == 2
     assert run("locations", "revoke", "bob", "s3a:///../x", "--user", *db).exit_code == 1
     assert run("locations", "revoke", "bob", "/data/bob", "--user", *db).exit_code == 0

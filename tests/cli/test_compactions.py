@@ -86,7 +86,7 @@ def test_what_failed_is_tried_again(server: str, client: Client) -> None:
     assert (missing.exit_code, "no compaction 999" in missing.output) == (1, True)
 
 
-def test_what_waits_for_a_reader_says_for_whom(server: str, client: Client) -> None:
+def test_an_entry_that_waits_for_a_reader_names_the_reader(server: str, client: Client) -> None:
     reader = client.open_txns(idl.OpenTxnRequest(num_txns=1, user="alice", hostname="here")).txn_ids[0]
     client.compact2(idl.CompactionRequest(dbname="db", tablename="read", type=idl.CompactionType.MAJOR))
     info = client.find_next_compact("w1").ci
@@ -131,7 +131,7 @@ def test_a_command_line_that_does_not_fit_is_refused(arguments: tuple[str, ...])
     assert run(*arguments, "--uri", "thrift://127.0.0.1:1").exit_code == 2
 
 
-def test_every_command_explains_itself_and_a_missing_server_is_told(tmp_path: Path) -> None:
+def test_every_command_explains_itself_and_a_missing_server_ends_it_with_status_1(tmp_path: Path) -> None:
     for command in ("list", "queue", "retry", "abort"):
         assert "Usage" in run(command, "--help").output
     assert run("list", "--uri", "thrift://127.0.0.1:1").exit_code == 1

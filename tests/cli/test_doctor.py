@@ -1,4 +1,4 @@
-"""`metastore doctor`: each check passes where all is well, and says what to do where not."""
+"""`metastore doctor`: each check passes on a sound machine, and otherwise names the fault and its remedy."""
 
 from __future__ import annotations
 

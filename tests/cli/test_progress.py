@@ -1,4 +1,4 @@
-"""Long work tells how far it has come: a bar on a terminal, lines elsewhere."""
+"""Long work shows its progress: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from metastore.store.core import migrate
 from tests.support.servers import COMMAND, ROOT, environment
 
 
-def test_an_upgrade_tells_each_revision_in_a_line(tmp_path: Path) -> None:
+def test_an_upgrade_prints_each_revision_in_a_line(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/metastore.db"
     command = [*COMMAND, "db", "upgrade", "--db", url]
     done = subprocess.run(command, env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""`metastore sql` runs statements of a file, of arguments and as they are typed, and ends with the status of what failed."""
+"""`metastore sql` runs statements of a file, of arguments and as they are typed, and ends with a status that shows a failure."""
 
 from __future__ import annotations
 

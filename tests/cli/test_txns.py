@@ -74,7 +74,7 @@ def test_transactions_are_listed_and_aborted(server_uri: str, client: Client) ->
     assert [row[0:2] for row in rows if row[0] in {str(first), str(second)}] == [[str(first), "aborted"], [str(second), "open"]]
 
 
-def test_a_transaction_that_is_not_there_is_told_and_the_others_aborted(server_uri: str, client: Client) -> None:
+def test_a_transaction_that_is_not_there_is_named_and_the_others_aborted(server_uri: str, client: Client) -> None:
     (key,) = begin(client)
     ended = run("txns", "abort", "999999", str(key), "--uri", server_uri)
     assert ended.exit_code == 1

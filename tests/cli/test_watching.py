@@ -76,7 +76,7 @@ def test_top_shows_rates_waiting_locks_and_slow_calls(uri: str) -> None:
 
 def test_top_draws_on_a_terminal_until_it_is_interrupted(uri: str) -> None:
     master, end = pty.openpty()
-    heeding = ("env", "--default-signal=INT")  # what a shell runs in the background ignores the signal, with all its children
+    heeding = ("env", "--default-signal=INT")  # programs in the background of a shell ignore the signal, with all their children
     command = [*heeding, *COMMAND, "top", "--uri", uri, "--interval", "0.2"]
     process = subprocess.Popen(command, stdout=end, stderr=end, stdin=end, cwd=ROOT)
     os.close(end)
@@ -110,7 +110,7 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
     assert shown.tables[0][2] == [("lock", "3.0", "100.0", "1.0")]
 
 
-def test_who_may_not_look_is_told(tmp_path: Path) -> None:
+def test_a_user_who_may_not_look_is_refused(tmp_path: Path) -> None:
     certificate = Authority(tmp_path).issue("server")
     options = ("--set", "authentication=users", "--set", f"tls_certificate={certificate}", "--set", "authorization=grants")
     with serving("--workers", "1", *options, "--set", "admin_users=ann", home=tmp_path) as server:

@@ -1,4 +1,4 @@
-"""What becomes of properties of Hive's: none that promises safety is passed over."""
+"""Hive's properties as settings: a property that promises safety is kept or refused, and never ignored."""
 
 from __future__ import annotations
 

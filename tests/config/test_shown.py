@@ -1,4 +1,4 @@
-"""What people may see of settings."""
+"""The values of settings as people may see them: without secrets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_passwords_in_urls_are_not_shown(url: str, text: str) -> None:
 
 
 def test_no_secret_is_shown() -> None:
-    told = {"ldap_bind_password": "hunter2", "authorization_token": "hunter2", "filesystem_options": {"s3": {"secret": "hunter2"}}}
-    config = Config(**told)  # type: ignore[arg-type]  # names of settings
-    assert {shown(config, each) for each in settings() if each.name in told} == {"(not shown)"}
+    secrets = {"ldap_bind_password": "hunter2", "authorization_token": "hunter2", "filesystem_options": {"s3": {"secret": "hunter2"}}}
+    config = Config(**secrets)  # type: ignore[arg-type]  # names of settings
+    assert {shown(config, each) for each in settings() if each.name in secrets} == {"(not shown)"}
     assert all("hunter2" not in shown(config, each) for each in settings())

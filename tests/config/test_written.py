@@ -1,4 +1,4 @@
-"""Settings of a Java server as a file of ours: read again it gives the same, and it says what has to be decided."""
+"""Settings of a Java server as a file of ours: the file reads as the same settings, and lists the decisions that are left."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(HELM is None, reason="pip install --group deploy
 
 
 def helm(*arguments: str, values: tuple[str, ...], fails: bool = False) -> str:
-    """Run Helm; return what it prints, or what it says against the values."""
+    """Run Helm; return its output, or with `fails` its error message about the values."""
     assert HELM is not None
     options = [part for value in values for part in ("--set", value)]
     done = subprocess.run([HELM, *arguments, *options], capture_output=True, text=True, check=False)
@@ -48,7 +48,7 @@ def helm(*arguments: str, values: tuple[str, ...], fails: bool = False) -> str:
 
 
 def manifests(*values: str, release: str = "hms", version: str = KUBERNETES[1]) -> dict[str, Any]:
-    """Return what the chart makes, by kind and name."""
+    """Return the chart's objects by "kind name"."""
     text = helm("template", release, str(CHART), "--namespace", "data", "--kube-version", version, values=(*NEEDED, *values))
     return {f"{each['kind']} {each['metadata']['name']}": each for each in yaml.safe_load_all(text) if each}
 
@@ -65,7 +65,7 @@ def test_the_manifests_are_those_of_kubernetes(version: str) -> None:
         made = manifests(*values, version=version)
         assert "Deployment hms" in made
         for each in made.values():
-            if not each["apiVersion"].startswith("monitoring.coreos.com/"):  # that of an operator, which is not part of Kubernetes
+            if not each["apiVersion"].startswith("monitoring.coreos.com/"):  # an operator's, not one of Kubernetes
                 check.validate(each, version.rpartition(".")[0], strict=True)
     broken = manifests()["Deployment hms"]
     broken["spec"]["template"]["spec"]["containers"][0]["readinessProb"] = {}
@@ -109,14 +109,14 @@ def test_what_is_there_follows_the_values() -> None:
         ("", "secrets.db.password=x", "password"),
     ],
 )
-def test_values_that_do_not_fit_are_told(left_out: str, value: str, said: str) -> None:
+def test_values_that_do_not_fit_are_refused(left_out: str, value: str, said: str) -> None:
     values = tuple(each for each in NEEDED if not left_out or not each.startswith(left_out))
-    told = helm("template", "hms", str(CHART), "--kube-version", KUBERNETES[1], values=(*values, *([value] if value else ())), fails=True)
-    assert said in told
+    error = helm("template", "hms", str(CHART), "--kube-version", KUBERNETES[1], values=(*values, *([value] if value else ())), fails=True)
+    assert said in error
 
 
 def test_a_server_runs_by_the_environment_of_the_chart(tmp_path: Path) -> None:
-    """What a pod has beyond it is put in its place: the address, the database, the folders."""
+    """Things that only a pod has are replaced: the address, the database, the folders."""
     (container,) = manifests("settings.workers=1", "settings.proxy_users.trino.hosts=127.0.0.1")["Deployment hms"]["spec"]["template"][
         "spec"
     ]["containers"]

@@ -1,4 +1,4 @@
-"""The dashboard and the alerts ask for what a server tells, and Prometheus gets answers to each of their queries."""
+"""The dashboard and the alerts use metrics that a server has, and Prometheus gets answers to each of their queries."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def test_only_metrics_are_asked_for_that_there_are(tmp_path: Path) -> None:
     with serving("--workers", "1", home=tmp_path) as server:
         with connect(server.uri) as client:
             client.get_all_databases()
-        told = {line.split()[2] for line in get(server.uri, "/metrics")[1].splitlines() if line.startswith("# TYPE ")}
+        served = {line.split()[2] for line in get(server.uri, "/metrics")[1].splitlines() if line.startswith("# TYPE ")}
     asked = set(NAME.findall("\n".join(queries().values())))
     asked |= {name for line in ALERTS.read_text().splitlines() if "expr:" in line or "rate(" in line for name in NAME.findall(line)}
-    histograms = {f"{name}{end}" for name in told for end in OF_HISTOGRAMS}
-    assert sorted(asked - told - histograms) == []
+    histograms = {f"{name}{end}" for name in served for end in OF_HISTOGRAMS}
+    assert sorted(asked - served - histograms) == []
     assert {"metastore_call_seconds_bucket", "metastore_oldest_open_transaction_seconds"} <= asked
 
 
@@ -105,7 +105,7 @@ class Prometheus:
 
 
 def busy(server: Server, key: str, stop: threading.Event) -> None:
-    """Call all the time what some panels tell of."""
+    """Make calls without pause, some of which fail, so that panels have something to show."""
     number = 0
     with connect(server.uri, timeout=20, login=Plain("prometheus", key)) as client:
         while not stop.is_set():

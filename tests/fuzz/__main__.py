@@ -1,7 +1,7 @@
-"""Run a target with atheris, which finds its way by what code its inputs reach: `python -m tests.fuzz http -max_total_time=600`.
+"""Run a target with atheris, which chooses inputs by the code that they reach: `python -m tests.fuzz http -max_total_time=600`.
 
 Needs `pip install atheris`; further arguments are libFuzzer's. It ends with a traceback and the input at the first error, and when an input
-takes longer than 10 seconds or more than a gigabyte. The input is kept where it says.
+takes longer than 10 seconds or more than a gigabyte. It prints the name of the file in which the input is kept.
 """
 
 from __future__ import annotations

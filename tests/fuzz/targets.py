@@ -1,6 +1,6 @@
-"""What reads bytes of clients who have not logged in yet, as functions of bytes: each returns, or raises what it should not.
+"""The code that reads bytes of clients before their login, as functions of bytes. One that raises shows a fault.
 
-`SEEDS` are proper inputs of each, from which others are made by changing them.
+`seeds` returns proper inputs of each, from which others are made by changing them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from metastore.wire.sockets.transport import EndOfStream, Feed, Malformed, frame
 
 ALL = ("authentication", "integrity", "privacy")
 LARGEST = 1 << 20
-"""Bytes of a frame or message; what a target sends back must be no longer."""
+"""The most bytes of a frame or message. A target's answers must not be longer together."""
 TOKEN = DelegationToken(Identifier("alice", "alice", "oozie", 1_700_000_000_000, 1_800_000_000_000, 7, 1).to_bytes(), b"password")
 Target = Callable[[bytes], None]
 
@@ -211,7 +211,7 @@ def _answered() -> bytes:
     return answer
 
 
-def _told() -> dict[str, Any]:
+def _payload() -> dict[str, Any]:
     now = int(time.time())
     return {"iss": "i", "aud": ["a"], "sub": "ann", "iat": now, "nbf": now, "exp": now + 10**6, "groups": ["g", "h"]}
 
@@ -230,11 +230,11 @@ _SEEDS: dict[str, Callable[[], list[bytes]]] = {
     ],
     "plain": lambda: [b"\0ann\0secret", b"bob\0ann\0secret"],
     "token": lambda: [TOKEN.to_text().encode(), TOKEN.identifier],
-    "bearer": lambda: [_signed(json.dumps(_told()).encode()).encode()],
-    "claims": lambda: [json.dumps(_told()).encode()],
+    "bearer": lambda: [_signed(json.dumps(_payload()).encode()).encode()],
+    "claims": lambda: [json.dumps(_payload()).encode()],
     "http": lambda: [
         _posted(_STATUS), _posted(_STATUS, x_actor_username="ann") * 2,
-        _posted(_STATUS, Authorization=f"Bearer {_signed(json.dumps(_told()).encode())}"), _posted(_STATUS, Authorization="Basic YTpi"),
+        _posted(_STATUS, Authorization=f"Bearer {_signed(json.dumps(_payload()).encode())}"), _posted(_STATUS, Authorization="Basic YTpi"),
         b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n", b"HEAD /metastore HTTP/1.1\r\nHost: h\r\n\r\n",
         f"{_POST}\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + b"4\r\nabcd\r\n0\r\n\r\n",
     ],

@@ -10,9 +10,9 @@ import pytest
 from tests.fuzz.targets import TARGETS, seeds
 
 PARTS = (b"\0", b"\xff" * 4, b'"', b"\\", b",", b"=", b"\r\n", b"{", b"[" * 50, b"1e999", b"NaN", b"null", b"-1", b".", b" ", b"\xc3\x28")
-"""What parsers trip over."""
+"""Bytes on which parsers fail easily."""
 MEGABYTES = 300
-"""By which the process may grow: what is remembered of messages has bounds."""
+"""The most by which the process may grow: caches of messages have bounds."""
 
 
 def changed(message: bytes, luck: random.Random) -> bytes:
@@ -36,7 +36,7 @@ def changed(message: bytes, luck: random.Random) -> bytes:
 
 @pytest.mark.parametrize("number", [1000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
 @pytest.mark.parametrize("name", TARGETS)
-def test_changed_messages_raise_nothing_that_is_not_told(name: str, number: int) -> None:
+def test_changed_messages_raise_only_declared_errors(name: str, number: int) -> None:
     target, luck = TARGETS[name], random.Random(number)
     for seed in seeds(name):
         target(seed)

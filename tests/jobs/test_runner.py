@@ -91,7 +91,7 @@ def test_one_of_many_workers_runs_a_job_and_another_takes_over(make: Callable[..
     assert run.most == 1
 
 
-def test_a_run_is_told_when_the_last_good_one_began(make: Callable[..., Metastore]) -> None:
+def test_a_run_gets_the_time_when_the_last_good_one_began(make: Callable[..., Metastore]) -> None:
     run = Counting()
     began = time.time_ns() // 1_000_000
     runner = Runner(make(compactor_cleaner_interval=0.1), [job(run)])
@@ -118,10 +118,10 @@ def test_a_job_that_fails_is_logged_and_tried_again(error: Exception, shown: str
         until(lambda: len(bad.runs) > 1 and len(good.runs) > 1)
         runner.stop()
     assert bad.runs[:2] == [None, None]
-    told = next(entry for entry in logs if entry["log_level"] == "error")
-    assert (told["event"], told["job"]) == ("a job failed; it is tried again", "bad")
-    assert {"exc_info", "reason"} & set(told) == {shown}
-    assert str(error) in str(told[shown])
+    logged = next(entry for entry in logs if entry["log_level"] == "error")
+    assert (logged["event"], logged["job"]) == ("a job failed; it is tried again", "bad")
+    assert {"exc_info", "reason"} & set(logged) == {shown}
+    assert str(error) in str(logged[shown])
 
 
 @pytest.mark.parametrize("most", [1, 1_000_000], ids=["once", "always"])

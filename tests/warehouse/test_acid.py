@@ -48,7 +48,7 @@ def test_folders_of_partitions_are_found_by_their_depth(any_warehouse: Warehouse
     assert list(acid.folders_below(any_warehouse, place, 0)) == [place]
 
 
-def test_what_can_not_be_listed_or_written_is_told(local: Warehouse) -> None:
+def test_a_place_that_can_not_be_listed_or_written_is_named(local: Warehouse) -> None:
     put(local, f"{local.root}/file")
     with pytest.raises(MetaError, match="file/x can not be written"):
         local.write(f"{local.root}/file/x", b"")

@@ -114,7 +114,7 @@ def test_a_directory_that_is_not_there_is_empty_and_holds_nothing(any_warehouse:
     assert any_warehouse.summarize(f"{any_warehouse.root}/nothing") == DirectorySummary(0, 0)
 
 
-def test_many_directories_are_deleted_and_failures_told_apart(any_warehouse: Warehouse) -> None:
+def test_many_directories_are_deleted_and_failures_returned(any_warehouse: Warehouse) -> None:
     many = [f"{any_warehouse.root}/t/p={number}" for number in range(40)]
     for place in many:
         put(any_warehouse, f"{place}/f")
@@ -348,7 +348,7 @@ def test_between_devices_the_data_is_copied(local: Warehouse, tmp_path: Path, mo
 
 def test_a_copy_that_fails_goes_and_the_source_stays(local: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(local, f"{local.root}/t/f", b"12345")
-    os.mkfifo(tmp_path / "wh" / "t" / "pipe")  # what can not be copied
+    os.mkfifo(tmp_path / "wh" / "t" / "pipe")  # a file that can not be copied
     across_devices(monkeypatch)
     with pytest.raises(MetaError, match="can not be moved"):
         local.rename(f"{local.root}/t", f"{local.root}/u")

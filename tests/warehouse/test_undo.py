@@ -1,4 +1,4 @@
-"""A call that fails leaves the directories as they were, and a killed one leaves a note of what it was doing."""
+"""A call that fails leaves the directories as they were, and a killed one leaves entries of its work in the journal."""
 
 from __future__ import annotations
 
