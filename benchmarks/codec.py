@@ -45,7 +45,7 @@ DIALECT = Dialect("binary", framed=False)
 COLUMNS = [FieldSchema(f"column_{number}", "string" if number % 2 else "bigint", "a comment on it") for number in range(20)]
 LIMIT = 2**31 - 1
 TARGET_SECONDS = 0.02
-"""Of one round; a short message is read many times in it."""
+"""Length of one round; a short message is read many times in it."""
 ROUNDS = 20
 
 
@@ -110,7 +110,7 @@ LOCKED = LockComponent(type=3, level=2, dbname="d", tablename="t", operationType
 
 
 def messages() -> dict[str, tuple[str, Any]]:
-    """Return methods and their arguments by what they are."""
+    """Return messages by their descriptions, each as (method, its arguments or result)."""
     found: dict[str, tuple[str, Any]] = {}
     for count in (10, 100, 1000):
         arguments = service.alter_partitions_args(db_name="db", tbl_name="t", new_parts=[partition(number) for number in range(count)])

@@ -6,7 +6,7 @@
     python benchmarks/growth.py --small SMALL --large LARGE [--rounds 40]
 
 SMALL and LARGE are URLs of databases that `moving.py` filled. A server with one worker is started on each; each round does everything on
-both, in turn, and the medians in ms and their ratio are printed. What is made is deleted again. Linux only.
+both, in turn, and the medians in ms and their ratio are printed. New objects are deleted again. Linux only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tests.support.servers import serving  # noqa: E402
 
 Work = Callable[[], object]
 PARTITIONS = 1000
-"""Of each table, as `moving.py` makes them."""
+"""Partitions of each table, as `moving.py` makes them."""
 PER_ROUND = 10
 """Transactions, dropped partitions and compactions that a round leaves to the jobs."""
 

@@ -5,7 +5,7 @@
 
 Starts `metastore serve` of this checkout again and again on a schema that the first, uncounted start has made, and prints
 medians. Times count from the start of the process, Python's own start included. `resident` counts a page once for each
-process that holds it, `proportional` shares it among them: the latter is what the machine misses. Linux only; never
+process that holds it. `proportional` shares it among them: the machine has so much less memory free. Linux only; never
 touches a server that it did not start.
 """
 

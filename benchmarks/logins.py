@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measure how one worker stands wrong passwords that come together: its memory, and how long others wait meanwhile.
+"""Measure one worker while many wrong passwords come together: its memory, and the waits of other clients.
 
     python benchmarks/logins.py [--sockets 60 2000] [--addresses 1] [--json]
 
 Starts `metastore serve` of this checkout with users of its own. So many sockets each send a login by PLAIN but for its last byte, with
 a name of their own, and then that byte together. Meanwhile a client that is logged in calls, `/healthz` is asked on connections of its
-own, and somebody with the right password logs in from another address. Times are in seconds, memory in MiB as the system counts what
-the worker holds. Linux only: each address is one of 127.0.0.0/8; never touches a server that it did not start.
+own, and somebody with the right password logs in from another address. Times are in seconds. Memory is the worker's resident memory in
+MiB. Linux only: each address is one of 127.0.0.0/8; never touches a server that it did not start.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ COMMAND = (sys.executable, "-c", "from metastore.cli import main; main()")
 READY = "ready on "
 PASSWORD = "correct horse"
 LONGEST = 120.0
-"""Seconds after which what has not ended counts as if it had."""
+"""Seconds after which an attempt that has not ended counts with this time."""
 
 
 def resident(process: int, line: str) -> float:
-    """Return what a process holds (VmRSS), or has held at most (VmHWM), in MiB."""
+    """Return the memory that a process holds (VmRSS), or has held at most (VmHWM), in MiB."""
     for each in Path(f"/proc/{process}/status").read_text().splitlines():
         if each.startswith(line):
             return int(each.split()[1]) / 1024
@@ -58,7 +58,7 @@ def repeat(ask: Callable[[], None], end: threading.Event, took: list[float]) -> 
 
 
 def attack(server: subprocess.Popen[str], uri: str, sockets: int, addresses: int) -> dict[str, float]:
-    """Let sockets guess together; return what was measured."""
+    """Let sockets guess together; return the measured times and memory by name."""
     from metastore.client import connect
     from metastore.client_login.plain import Plain
 
@@ -110,7 +110,7 @@ def attack(server: subprocess.Popen[str], uri: str, sockets: int, addresses: int
 
 
 def answered(sock: socket.socket) -> bool:
-    """Tell whether a login was refused in so many words, and close its socket."""
+    """Return whether the server answered a login with a refusal, and close its socket."""
     with sock:
         try:
             return sock.recv(1) == b"\x03"

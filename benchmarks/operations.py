@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure what calls cost through a real server, beside the floor: a bare round trip, and one with a commit.
+"""Measure the time of calls through a real server, beside the floor: a bare round trip, and one with a commit.
 
     python benchmarks/operations.py [--db URL ...] [--rounds 20] [--partitions 1000] [--json FILE]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure what calls cost, and how much memory, on a table with very many partitions and a database with very many tables.
+"""Measure the time and memory of calls on a table with very many partitions and a database with very many tables.
 
     python benchmarks/scale.py [--db URL] [--partitions 1000000] [--tables 100000] [--rounds 20] [--without-lists]
 
@@ -151,7 +151,7 @@ def forget(process: int) -> None:
 
 
 def calls(uri: str, args: argparse.Namespace) -> Iterator[tuple[str, Callable[[int], object], int]]:
-    """Yield what is measured: its name, a call of a number, and how often."""
+    """Yield the measured calls: a name, a function that makes the call of a round by its number, and the number of rounds."""
     raw, client, last = Raw(uri), connect(uri, timeout=600), args.partitions - 1
     where = {"db_name": "scale", "tbl_name": "t"}
     spread = [number * last // args.rounds for number in range(args.rounds + 1)]

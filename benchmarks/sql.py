@@ -1,4 +1,4 @@
-"""Measure what SQL through `metastore.spark.enable` adds, as ratios and milliseconds in one process.
+"""Measure the time that SQL through `metastore.spark.enable` adds, as ratios and milliseconds in one process.
 
     python benchmarks/sql.py [--times 40] [--changes 5]
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measure what calls on transactions, locks and write ids cost through a real server, beside the floor, and how they bear many clients.
+"""Measure calls on transactions, locks and write ids through a real server, beside the floor, and with many clients.
 
     python benchmarks/transactions.py [--db URL ...] [--rounds 200] [--seconds 3] [--clients 1 8 32] [--json FILE]
 
 Starts `metastore serve` of this checkout on each database (SQLite in a temporary folder without --db; use an empty database), with the
 notification log. Prints for each call the median in ms, how many times the floor that is, and the mean CPU time of the server's processes,
 then how many transactions a second so many clients bring to their end. The floor is a bare round trip to the server and the commit of one
-row by the database's own driver. Calls are encoded before the clock starts and their replies decoded after it stops: what a client does
-with them is not the server's time. Only ratios of one run hold on a busy machine. It never touches a server that it did not start.
+row by the database's own driver. Calls are encoded before the clock starts and their replies decoded after it stops: this work of a client
+is not the server's time. Only ratios of one run hold on a busy machine. It never touches a server that it did not start.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Caller:
         self.client.commit_txn(CommitTxnRequest(txnid=key))
 
     def lock(self, *wanted: Any) -> int:
-        """Ask for what `locking` describes."""
+        """Request a lock and return its id; the arguments are those of `locking`."""
         return int(self.client.lock(locking(*wanted)).lockid)
 
     def allocate(self, keys: Sequence[int], table: str) -> None:
@@ -134,7 +134,7 @@ class Wire:
         return lambda *args: result(method, self.prepared(method, *args)())
 
     def prepared(self, method: str, *args: Any) -> Call:
-        """Return what makes a call with arguments that are encoded by now, and returns its reply as bytes."""
+        """Encode a call's arguments, and return a function that makes the call and returns its reply as bytes."""
         arguments = getattr(idl.service, f"{method}_args")()
         for (_, name, *_), value in zip(arguments.thrift_spec.values(), args, strict=False):
             setattr(arguments, name, value)
@@ -154,7 +154,7 @@ class Wire:
 
 
 def result(method: str, reply: bytes) -> Any:
-    """Return what a reply holds. It raises the exception that it holds, and an error for any other message."""
+    """Return the result in a reply, or raise the exception in it. RuntimeError for any other message."""
     if reply[3] != TMessageType.REPLY:
         raise RuntimeError(f"{method} failed: {reply!r}")
     body = decode(reply, FRAMED.protocol, SETTINGS, getattr(idl.service, f"{method}_result"))
@@ -201,7 +201,7 @@ def calls(wire: Wire, number: int, commit: Call) -> Generator[Step, Any, None]:
 
 
 def committing(url: str) -> Call:
-    """Return what adds a row to a table of its own, committed, on a connection as the server opens them."""
+    """Return a function that adds a row to a table of its own and commits, on a connection as the server opens them."""
     connection = Database(url).driver.connect()
     connection.cursor().execute("CREATE TABLE IF NOT EXISTS benchmark_floor (number INTEGER)")
     return lambda: connection.cursor().execute("INSERT INTO benchmark_floor VALUES (1)")
@@ -234,7 +234,7 @@ def nothing(caller: Caller, _: int) -> None:
 
 
 def reading(caller: Caller, _: int) -> None:
-    """Do what an engine does for a query."""
+    """Make an engine's calls for a query."""
     key = caller.open()[0]
     caller.valid("t")
     caller.lock(key, "t")
@@ -242,7 +242,7 @@ def reading(caller: Caller, _: int) -> None:
 
 
 def inserting(caller: Caller, place: int) -> None:
-    """Do what an engine does for an insert, each client into a table of its own."""
+    """Make an engine's calls for an insert, each client into a table of its own."""
     key = caller.open()[0]
     caller.allocate([key], f"own{place}")
     caller.lock(key, f"own{place}", READ, DataOperationType.INSERT)
@@ -269,7 +269,7 @@ def throughput(uri: str, clients: int, seconds: float, work: Callable[[Caller, i
 
 
 def benchmark(database: str | None, rounds: int, seconds: float, clients: Sequence[int]) -> dict[str, dict[str, dict[str, float]]]:
-    """Return what the calls cost and what each number of clients brings to its end a second."""
+    """Return the times of the calls, and the transactions a second of each number of clients."""
     with tempfile.TemporaryDirectory() as folder:
         url = database or f"sqlite:///{folder}/metastore.db"
         options = ["--warehouse", f"file:{folder}/warehouse", "--set", f"data_directory={folder}/data", "--set", "log_level=warning"]

@@ -1,4 +1,4 @@
-"""Keep a ledger in a transactional table: stream into it, change it, compact it and count it, all at once, and print what was done.
+"""Keep a ledger in a transactional table: stream into it, change it, compact it and count it, all at once, and print the counts.
 
 Each transfer is two rows, in partitions of two days: one account is debited, another one credited. During any number of transactions, and
 compactions meanwhile, every reader must see both rows of a transfer or none: the amounts add up to zero. A stream commits
@@ -146,7 +146,7 @@ def read(story: Story, spark: SparkSession) -> None:
         story.reads += 1
 
 
-def totals(table: AcidTable):  # a row of what is selected
+def totals(table: AcidTable):  # a row with the selected columns
     """Return sums over the whole table as it is now."""
     per_transfer = (
         table.toDF()
@@ -169,7 +169,7 @@ def totals(table: AcidTable):  # a row of what is selected
 
 
 def together(story: Story, spark: SparkSession) -> None:
-    """Run ingest and changes beside the reader; raise what any of them raised."""
+    """Run ingest and changes beside the reader; raise the first error of any of them."""
     errors: list[BaseException] = []
 
     def guarded(work, *arguments) -> None:

@@ -1,4 +1,4 @@
-"""Run a data warehouse's day on Spark against a Hive metastore, check every result, and print what was done.
+"""Run a data warehouse's day on Spark against a Hive metastore, check every result, and print each step.
 
 One million taxi trips, made here from a hash of their number, go through databases, tables of six formats, dynamic
 partitions, overwrites, alterations, statistics, pruned queries, views, functions and drops. It talks to the metastore

@@ -1,9 +1,9 @@
 """Run the migrations on the connection that `metastore.store.core.migrate` hands over.
 
-MariaDB and MySQL commit with each change of the schema, so they keep what a migration did before it broke off. There each operation is
-done only where its effect is not there yet, and a migration is run again from its beginning. What a migration does to rows has to come to
-the same when it is done once more: one that moves rows takes them away where they were before its next operation, and looks whether
-that place is still there.
+MariaDB and MySQL commit with each change of the schema, so they keep the operations of a migration that broke off. There a migration is run
+again from its beginning, and each operation is done only where its effect is not there yet. Changes of rows have to give the same result
+when they are done twice: a migration that moves rows deletes them from the old table before its next operation, and first looks whether
+that table is still there.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Find what readers and writes left of a table by its name: who drops or renames one read all of it, a day's writes of all tables."""
+"""Find the readers' history and the noted writes of a table by its name. A drop or rename read those of all tables, of a whole day."""
 
 from alembic import op
 

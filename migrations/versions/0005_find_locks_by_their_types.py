@@ -1,4 +1,4 @@
-"""Find locks by their types: who reads waits for none of the others that read, and there may be hundreds on one table."""
+"""Find locks by their types: a reader waits for no other reader, and one table may have hundreds of readers."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Know statistics of a partition by the names of their columns: who writes the same ones again need not read what is there."""
+"""Know statistics of a partition by a hash of their columns' names: a client that writes the same columns again replaces them unread."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Count in the queue of a database's locks what may make readers and writers wait, so that nobody has to look while it stays."""
+"""Count in a lock queue the changes that may make readers and writers wait: while the count stays, they need not look for such locks."""
 
 import sqlalchemy as sa
 from alembic import op

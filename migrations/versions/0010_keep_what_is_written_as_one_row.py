@@ -1,6 +1,6 @@
-"""Keep what a transaction writes as one row, from when it says so until it is compacted: a commit notes its time and id in it.
+"""Keep each component of a transaction as one row, from its declaration until its compaction: a commit notes its time and id in the row.
 
-What transactions were judged by, and what compactions are started by, were rows of two other tables, which a commit copied it to.
+Before, a commit copied the component to two other tables: one for the judgement of conflicts, and one for the start of compactions.
 """
 
 import sqlalchemy as sa

@@ -1,7 +1,7 @@
-"""Find what lies in a directory: who deletes one asks whose else it is, and read the locations of everything.
+"""Find the objects whose data is in a directory. A deletion asks for its other owners, and read the locations of all objects before.
 
-A place is the one text of all spellings of a location, cut to what every database can have in an index. Partitions at their table's place
-and their own name have none: they are found by these.
+A place is the one text of all spellings of a location, cut to the length that every database can index. Partitions at their table's place
+and their own name have no place of their own: they are found by the table and the name.
 """
 
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-"""Keep which locations a principal may use, and count changes of what authorization goes by."""
+"""Keep the locations that a principal may use."""
 
 import sqlalchemy as sa
 from alembic import op
