@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_PROCESSES = 4
 """Each may have a Java process of Spark with a gigabyte."""
 PATIENCE = 1800
-"""Seconds for a test that is marked as slow, if it says nothing of its own."""
+"""Seconds for a test that is marked as slow and has no timeout of its own."""
 
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machine")

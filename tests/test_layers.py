@@ -136,7 +136,7 @@ def dependencies() -> dict[str, set[str]]:
 
 
 def test_no_modules_import_each_other() -> None:
-    """Not in a circle either, and not inside functions or for types alone."""
+    """No circle of modules imports each other, also not inside functions or for types alone."""
     left = dict(dependencies())
     while free := {name for name, needs in left.items() if not needs & left.keys() - {name}}:
         for name in free:

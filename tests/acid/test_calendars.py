@@ -12,7 +12,7 @@ from metastore.acid.rewriting.bucket_files import DAY, hybrid_day
 from metastore.acid.values.calendars import GREGORIAN, as_read, proleptic_days
 
 DAYS = [*range(-719_162, GREGORIAN - 10, 97), *range(GREGORIAN - 400, GREGORIAN - 10), *range(GREGORIAN, GREGORIAN + 3), 0, 20_000]
-"""Without the ten that the change of calendars left out, which Hive's files do not know."""
+"""Days of both calendars, without the ten days that the change of calendars left out: Hive's files can not hold those."""
 EPOCH = date(1970, 1, 1)
 
 

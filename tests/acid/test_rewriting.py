@@ -221,7 +221,7 @@ def test_nanoseconds_before_1970_stay(tmp_path: Path) -> None:
 
 
 def test_columns_go_by_position(tmp_path: Path) -> None:
-    """Their names are the table's; within structs fields go by name, and are left to Spark where they differ."""
+    """Columns get the table's names. Fields of structs are matched by name; where they differ, the file is left to Spark."""
     there = [("a", "int"), ("id", "string"), ("z", "struct<q:int>")]
     old = write(tmp_path / "delta1" / "bucket_00003", [insert(1, 0, 7, "x", None)], there)
     table = [("id", "int"), ("a", "string"), ("s", "struct<q:int>"), ("z", "int")]

@@ -60,7 +60,7 @@ def compacts(cluster: Cluster) -> None:
 
 
 def test_with_logins_tls_and_privileges(tmp_path: Path) -> None:
-    """The process is no client: it needs no password, trusts no certificate, and holds no privilege."""
+    """The process is not a client: it needs no password, no certificate and no privilege."""
     fill(tmp_path)
     authority = Authority(tmp_path)
     command = [*COMMAND, "users", "add", "alice", "--key", "--db", f"sqlite:///{tmp_path}/m.db"]

@@ -175,7 +175,7 @@ def _http() -> tuple[Dispatcher, Authenticator, Pages, WireSettings]:
 
 
 def http(data: bytes) -> None:
-    """Answer requests of HTTP, of which the connection has as many as there are."""
+    """Answer all requests of one HTTP connection."""
     dispatcher, authenticator, pages, settings = _http()
     sent: list[bytes] = []
     parts = [data]

@@ -165,7 +165,7 @@ def _no_such_module(*_: object) -> None:
 def test_an_entry_of_a_partitioned_table_as_a_whole_is_refused(
     spark: SparkSession, server: Server, client: Client, make_table: TableMaker, request: pytest.FixtureRequest
 ) -> None:
-    """It was queued before the table was made, when nobody knew."""
+    """The entry was queued before the table was made, when the server could not know that it would be partitioned."""
     client.compact2(CompactionRequest(dbname="default", tablename=request.node.name, type=CompactionType.MAJOR))
     table = make_table("id int", "k string")
     name = f"default.{request.node.name}"

@@ -176,7 +176,7 @@ def test_a_disk_that_refuses_fails_the_change(
 @pytest.mark.skipif(not HAS_FORMAT, reason="Python data sources came with Spark 4")
 @pytest.mark.parametrize("insert_only", [False, True])
 def test_the_format(spark: SparkSession, make_table: TableMaker, disk: Disk, uri: str, *, insert_only: bool) -> None:
-    """Its commit, which Spark runs in a process of its own, runs here as it does there."""
+    """Spark runs the format's commit in a process of its own; the test makes the same calls."""
     from metastore.acid.storage import CanNotWrite
     from metastore.spark.data_source_files import TaskFiles
     from metastore.spark.data_source_plan import Staged, WritePlan
@@ -214,7 +214,7 @@ def test_the_format(spark: SparkSession, make_table: TableMaker, disk: Disk, uri
 
 
 def test_rows_of_a_table_that_becomes_plain(spark: SparkSession, client: Client, make_table: TableMaker, disk: Disk, uri: str) -> None:
-    """They are on the disk before the transactional table is dropped with its files."""
+    """The plain table's files are on the disk before the transactional table is dropped with its files."""
     table = AcidTable.forName(spark, make_table("id int, v string", "p string").name, uri)
     table.insert(rows(spark, 0, "p"))
     table.close()

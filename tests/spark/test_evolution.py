@@ -254,7 +254,7 @@ def test_readers_agree_on_values_of_another_type(
 def test_files_with_upper_case_where_case_matters(
     spark: SparkSession, server: Server, make_table: TableMaker, file_format: str, tmp_path: Path
 ) -> None:
-    """They are refused, by compactions too, which would write null in the place of their values."""
+    """Such files are refused, by compactions too: their values would be read as null."""
     place = tmp_path / "old"
     spark.sql("select 1 ID, named_struct('X', 'a') s").coalesce(1).write.format(file_format).save(str(place))
     next(path for path in place.glob("part-*")).rename(place / "000000_0")

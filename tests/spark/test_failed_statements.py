@@ -85,7 +85,7 @@ def test_a_statement_whose_rows_do_not_fit_writes_nothing(
 
 
 def test_a_statement_that_failed_is_tried_again_in_its_transaction(spark: SparkSession, make_table: TableMaker) -> None:
-    """Also an overwrite, behind which the transaction could write nothing."""
+    """An overwrite, too, may fail first: after one that succeeded the transaction could write nothing more."""
     table = make_table("id int, n tinyint, p string")
     table.insert(spark.sql(FIRST))
     with transaction(spark) as txn:

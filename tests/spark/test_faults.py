@@ -124,7 +124,7 @@ def test_a_compactor_is_killed_and_another_does_its_work(cluster: Cluster, keys:
 
 @pytest.mark.parametrize(("keys", "columns"), LAYOUTS, ids=["plain", "partitioned"])
 def test_the_server_is_killed(cluster: Cluster, keys: str, columns: str) -> None:
-    """At a moment of each operation, seeded, the server is killed and started again; the operation fails, or it does not notice."""
+    """The server is killed and started again at a seeded moment of each operation; the operation fails, or succeeds in spite of it."""
     random_ = random.Random(7)
     cluster.make(keys, columns)
     model: Model = {}

@@ -65,7 +65,7 @@ def test_a_long_history(compacting: Cluster, spark: SparkSession, keys: str, col
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("keys", "columns"), LAYOUTS, ids=["plain", "partitioned"])
 def test_a_driver_of_sql_is_killed(compacting: Cluster, spark: SparkSession, keys: str, columns: str) -> None:
-    """At a moment by chance in each kind of statement; the driver's transaction is given up, and others go on."""
+    """The driver is killed at a random moment of each kind of statement; its transaction is aborted, and others go on."""
     table = CompactedTable(compacting, spark, keys, columns, f"driver{keys}")
     table.history.step()
     for kind in (*KINDS[:4], "overwrite", "commit"):

@@ -91,7 +91,7 @@ SLOW = pytest.mark.slow
 def test_a_frame_that_spark_computes_on_the_driver(
     spark: SparkSession, make_table: TableMaker, two_tasks: None, kind: str, keys: str
 ) -> None:
-    """Its row ids were those of one task, and two wrote it: deleted rows came back, with a compaction for good."""
+    """Two tasks write it. In an earlier version both used the row ids of one task: deleted rows came back, for good by a compaction."""
     table = make_table("id int" if keys else "id int, p string", keys)
     with transaction(spark) as txn:
         for _ in range(2):  # the second statement has numbers of its own
@@ -159,7 +159,7 @@ def test_tables_of_an_earlier_version_are_found_read_and_mended(
 
 
 def test_a_base_that_an_earlier_compaction_made_of_such_files(spark: SparkSession, make_table: TableMaker) -> None:
-    """It merged files by their names, so that one holds rows of two buckets; there is nothing beside it to compact."""
+    """That compaction merged files by their names, so that one has rows of two buckets; no delta is left to compact."""
     table = make_table("id int, v string")
     damaged(table, spark, "")
     table.insert(spark.range(100, 104).selectExpr("cast(id as int) id", "'' v").repartition(2))
@@ -312,7 +312,7 @@ def test_five_thousand_tasks(spark: SparkSession, make_table: TableMaker) -> Non
 def test_the_format_refuses_a_task_that_row_ids_do_not_tell_from_others(
     spark: SparkSession, make_table: TableMaker, tmp_path: Path
 ) -> None:
-    """It is refused before it has read a row; an append into a table without buckets takes sixteen times as many tasks."""
+    """The task is refused before it has read a row. An append into a table without buckets may have sixteen times as many tasks."""
     from pyspark import TaskContext
 
     from metastore.spark.data_source_writing import CanNotPlace, WriteRequest, _task_number, give_up
@@ -343,7 +343,7 @@ def test_the_format_refuses_a_task_that_row_ids_do_not_tell_from_others(
 
 @pytest.mark.skipif(not HAS_FORMAT, reason="Python data sources came with Spark 4")
 def test_tasks_of_the_format_that_write_the_same_bucket(spark: SparkSession, make_table: TableMaker) -> None:
-    """From the 4,097th on buckets begin again, with statements that no other task has."""
+    """From the 4,097th task on buckets begin again, with statements that no other task has."""
     from metastore.spark.data_source_files import TaskFiles
     from metastore.spark.data_source_plan import FILES_OF_A_TASK
     from metastore.spark.data_source_writing import WriteRequest, finish

@@ -154,7 +154,7 @@ def test_the_data_source_asks_before_it_writes(spark: SparkSession, ruled: Ruled
     from metastore.spark.data_source import register
 
     def become(user: str) -> None:
-        """As `spark.executorEnv` does it at the start of a session."""
+        """Log in as a user, here and in Spark's workers, as `spark.executorEnv` does at the start of a session."""
         ruled.become(user)
         for variable in ("METASTORE_CLIENT_LOGIN", "METASTORE_CLIENT_TOKEN"):
             monkeypatch.setitem(spark.sparkContext.environment, variable, os.environ[variable])

@@ -89,7 +89,7 @@ MISFITS = [
 @pytest.mark.usefixtures("_rules")
 @pytest.mark.parametrize(("ansi", "write"), WRITERS)
 def test_what_does_not_fit_is_refused(spark: SparkSession, make_table: TableMaker, write: Callable[..., None]) -> None:
-    """The message names the column, and the table is as it was; every kind of misfit by inserts, of which all have their rule."""
+    """The message names the column, and the table stays as it was. Inserts try every misfit; other writers, with the same rule, a few."""
     misfits = {f"v{place}": misfit for place, misfit in enumerate(MISFITS if write is by_insert else MISFITS[:1] + MISFITS[-3::2])}
     table = make_table(", ".join(["id int", *(f"{column} {kind}" for column, (kind, _) in misfits.items())]))
     table.insert(spark.sql("select 1 id"))
@@ -241,7 +241,7 @@ VALUES: list[tuple[Any, ...]] = [
 
 @pytest.mark.parametrize("file_format", ["text", "json", "parquet", "orc"])
 def test_insert_only_tables_read_back(spark: SparkSession, server: Server, make_table: TableMaker, file_format: str) -> None:
-    """Also after a compaction, which copies lines of text as they are."""
+    """Rows read back after their insert, and after a compaction, which copies lines of text unchanged."""
     table = make_table(PLAIN, insert_only=True, file_format=file_format)
     given = [(place, text, *VALUES[place % 3]) for place, text in enumerate(TEXTS)]
     frame = spark.createDataFrame(

@@ -393,7 +393,7 @@ def test_a_writer_that_is_killed_leaves_what_it_had_committed(server: Server, cl
 
 
 def test_a_store_that_shows_whole_files_only(client: Client, make_table: TableMaker, stream: Connect) -> None:
-    """As in an object store: each transaction has a directory, and its file is whole before the commit."""
+    """An object store is such a store: each transaction has a directory, and its file is whole before the commit."""
     table = make_table("id int")
     connection = stream(table)
     connection.storage.grows = False

@@ -1,4 +1,4 @@
-"""A stream, and the heartbeats that go with it, log in as the environment says."""
+"""A stream and its heartbeats log in with the environment's variables."""
 
 from __future__ import annotations
 

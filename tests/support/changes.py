@@ -17,7 +17,7 @@ def of_another(call: Call) -> Call:
 
 
 def left(call: Call) -> int:
-    """Return how many rows there are of which none stays when all transactions have committed."""
+    """Return the number of intents, locks and their components; it is 0 after all transactions have committed."""
     return len(txns.intended(call, "id")) + sum(txns.count(call, [schema.locks, schema.lock_components]).values())
 
 

@@ -36,7 +36,7 @@ def of(name: TableName, *columns: ColumnStatisticsObj, partition: str | None = N
 
 
 def with_statistics(call: Call, name: TableName, *names: str) -> list[str]:
-    """Return the columns of which there are statistics, among `a`; or the partitions, of those named, that have them."""
+    """Return ["a"] if the table has statistics of column `a`; with names of partitions, those of them that have such statistics."""
     if not names:
         return [each.colName for each in statistics.get_table(call, name, ["a"]).statsObj]
     return sorted(statistics.get_partitions(call, name, names, ["a"]))

@@ -24,7 +24,7 @@ MAX_OPEN = 200
 
 @dataclass
 class World:
-    """Where a scenario runs: its calls, by two clients, are on one Hive database."""
+    """The surroundings of a scenario: the calls of two clients on one Hive database."""
 
     call: Call
     database: str
@@ -325,7 +325,7 @@ def allocate_for_an_older_batch(world: World) -> object:
 
 
 def again(wanted: Callable[[list[int]], list[int]]) -> Scenario:
-    """Allocate for transactions of a batch of which the second and third have write ids in the table."""
+    """Allocate for transactions of a batch, two of which, the second and third, have write ids in the table already."""
 
     def work(world: World) -> object:
         keys = world.begin(5)
@@ -420,7 +420,7 @@ scenarios(
 
 @scenario(BOTH)
 def lock_of_a_later_owner(world: World) -> object:
-    """A lock that was added while the queue was believed to be quiet is seen, and is no more once it is released."""
+    """An exclusive lock that another client adds to a quiet queue is seen, and after its release it excludes nothing."""
     for _ in range(2):
         world.ask(world.component(WRITE))
     key, _ = txns.ask(world.other, world.component(EXCL_WRITE, "v"))

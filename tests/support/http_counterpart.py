@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Answer = Callable[[str, Any], Any]
-"""From the path and the JSON of a request, the JSON of its answer; bytes are sent as they are, a number is a status."""
+"""A function that makes the answer from the path and the JSON of a request: JSON, bytes that are sent unchanged, or a status."""
 
 
 class Counterpart:

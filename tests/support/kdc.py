@@ -57,7 +57,7 @@ class Kdc:
         return cache
 
     def trust(self, other: Kdc, krbtgt: str, password: str) -> Path:
-        """Let both realms know a ticket-granting principal, by which the one's users come to the other; return a krb5.conf with both."""
+        """Add a ticket-granting principal to both realms, so that one's users can log in to the other; return a krb5.conf with both."""
         for each in (self, other):
             each._realm.addprinc(krbtgt, password)
         addresses = [{"kdc": f"127.0.0.1:{each._realm.portbase}"} for each in (self, other)]

@@ -21,7 +21,7 @@ PROTECTIONS = ("authentication", "integrity", "privacy")
 
 
 class Secured:
-    """How to start the server, and clients of it."""
+    """The server's settings and keytab: it starts the server, and clients that log in."""
 
     def __init__(self, kdc: Kdc, home: Path) -> None:
         self.kdc = kdc

@@ -1,4 +1,4 @@
-"""Start Spark as the tests use it. Which metastore it talks to is the caller's to say."""
+"""Start Spark as the tests use it. The caller chooses its metastore."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ QUICK = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.ui.explainMode": "simple",
 }
-"""To compile a query takes longer than to run it over the few rows of a test: a third of the tests' time. To note the place of each call in
-a program, and a long description of each plan for pages that are not there, takes a twentieth."""
+"""Settings that make short queries quick. To compile a query takes longer than to run it over the few rows of a test: a third of the tests'
+time. To note the place of each call in a program, and a long description of each plan for pages that are not there, takes a twentieth."""
 JAVA = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms900m -Xmn500m -XX:ReservedCodeCacheSize=128m -XX:-UsePerfData "
     "-Djdk.lang.Process.launchMechanism=VFORK"

@@ -37,7 +37,7 @@ class StatementCounts:
     """Counts the statements of one test on one kind of database; BEGIN and COMMIT are not among them."""
 
     def __init__(self, test: str, database: Database, *, update: bool) -> None:
-        """With `update`, nothing is compared."""
+        """Counts of one test. With `update` they are written, and not compared."""
         self._test = test
         self.database = database
         """Whose statements are counted."""

@@ -36,7 +36,7 @@ CATALOGS = {
     "secured": ["connector.name=hive", "hive.security=sql-standard"],
     "iceberg": ["connector.name=iceberg"],
 }
-"""Their properties besides the metastore and its files."""
+"""The catalogs' properties besides the metastore and its files."""
 USER = "ada"
 """The user who runs queries unless a test names another."""
 

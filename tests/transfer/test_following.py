@@ -1,4 +1,4 @@
-"""Following a source that goes on: by its log, or by comparison, everything that was changed there arrives."""
+"""Following a source that still changes: all its changes arrive, by its notification log or by comparison."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ OLD = {"connector", "scheduled_query", "procedure", "package"}
 
 
 def test_its_log_names_what_was_changed(java: Java) -> None:
-    """With rows as a listener writes them, which the server as it is shipped does not have."""
+    """The rows are as a listener writes them, which Java's server does not have by default."""
     url = make_url(java.url)
     quote = '"{}"' if url.get_backend_name() == "postgresql" else "`{}`"
     log, sequence = (quote.format(name) for name in ("NOTIFICATION_LOG", "NOTIFICATION_SEQUENCE"))

@@ -112,5 +112,5 @@ def test_without_a_long_pause_and_the_way_back(old: Old, new: str, tmp_path: Pat
 
 @pytest.mark.slow
 def test_every_command_of_the_page_was_run() -> None:
-    """It comes last in this file."""
+    """The tests above have run the commands; this one is the last in the file."""
     assert {title: left for title, lines in SECTIONS.items() if (left := [line for line in lines if line.startswith("metastore ")])} == {}

@@ -112,7 +112,7 @@ def test_a_secondary_that_hangs_holds_nobody_up(pair: tuple[Any, Any], tmp_path:
 
 
 def test_the_process_beside_ends_with_the_proxy(tmp_path: Path) -> None:
-    """Also where that is killed."""
+    """The process ends even when the proxy is killed."""
     with ExitStack() as stack:
         old = server(stack, tmp_path / "old")
         shadow = stack.enter_context(shadowing(old.uri, old.uri, tmp_path / "shadow"))

@@ -1,4 +1,4 @@
-"""Which replies of two metastores count as the same."""
+"""Comparison of two metastores' replies: which differences count."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_lists_of_names_and_objects_have_none() -> None:
 
 @pytest.mark.parametrize("protocol", ["binary", "compact"])
 def test_skewed_locations_are_read_and_compared(protocol: str) -> None:
-    """Their map has lists as keys, which are no keys in Python."""
+    """The map of skewed locations has lists as keys, which Python's dicts can not have."""
     made = []
     for place in ("x", "y"):
         one = table()

@@ -1,4 +1,4 @@
-"""How long a file system is waited for."""
+"""The bound of waits for a file system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many directories are shared out to threads where those gain, and after an error nothing goes on behind the caller's back."""
+"""Work on many directories is shared out to threads where that is faster, and after an error no thread works on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAUSE = 0.001
 
 
 def threads_of(shares: Shares, seconds: float, items: int) -> int:
-    """Return how many threads worked on items each of which waits for some time."""
+    """Return the number of threads that worked on items, each of which waits for some seconds."""
     seen: set[int] = set()
 
     def work(item: int) -> int:

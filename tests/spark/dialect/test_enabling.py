@@ -165,7 +165,7 @@ def test_a_table_that_becomes_transactional_is_read_as_one_at_once(enabled: Spar
 
 
 def test_what_spark_would_read_itself_is_refused(spark: SparkSession, run: Sql, database: str, client: Client) -> None:
-    """On a metastore that gives such tables to Spark's own client, which this server does for those that Hive 2.3 could have made."""
+    """A metastore may give such tables to Spark's own client, as this server does with those that Hive 2.3 could have made."""
     run("CREATE TABLE given (a int) STORED AS ORC")
     table = stored_table(client, "given", database)
     spark.sql("INSERT INTO given VALUES (1)")
