@@ -214,14 +214,14 @@ def test_another_site_can_not_act_by_a_visitors_browser(browser: Any, console: C
 
 
 ATTACKS = """async ([url, message]) => {
-    const body = Uint8Array.from(atob(message), each => each.charCodeAt(0)), told = [];
+    const body = Uint8Array.from(atob(message), each => each.charCodeAt(0)), replies = [];
     const ways = [
         {mode: "no-cors"}, {mode: "no-cors", headers: {"Content-Type": "text/plain"}}, {mode: "no-cors", credentials: "include"},
         {mode: "cors"}, {mode: "cors", headers: {"Content-Type": "application/x-thrift"}},
     ];
     for (const way of ways)
-        told.push(await fetch(url, {method: "POST", body, ...way}).then(answer => answer.type, error => error.name));
-    return told;
+        replies.push(await fetch(url, {method: "POST", body, ...way}).then(answer => answer.type, error => error.name));
+    return replies;
 }"""
 
 

@@ -18,7 +18,7 @@ from tests.support.servers import free_port
 REALM = "TEST.EXAMPLE"
 SERVICE = f"hive/localhost@{REALM}"
 LOCAL = {"libdefaults": {"dns_canonicalize_hostname": "false", "rdns": "false", "dns_lookup_realm": "false"}}
-"""Of krb5.conf: names are taken as they are."""
+"""Settings of krb5.conf: names of hosts are used as given."""
 PROGRAMS = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
 
 
@@ -36,11 +36,11 @@ class Kdc:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What a process of the realm has in its environment; it has no ticket yet."""
+        """The environment of a process of the realm; it has no ticket yet."""
         return {"KRB5_CONFIG": str(self.configuration), "KRB5RCACHEDIR": str(self.folder), "KRB5CCNAME": f"FILE:{self.folder}/no-cache"}
 
     def keytab(self, principal: str, *, name: str | None = None, new_key: bool = False) -> Path:
-        """Add a principal that is missing and return a keytab with its key; `new_key` changes the key first."""
+        """Add a principal that is not there and return a keytab with its key; `new_key` changes the key."""
         path = self.folder / f"{name or principal.split('@', maxsplit=1)[0].replace('/', '-')}.keytab"
         if principal.encode() not in self._realm.run_kadminl("listprincs"):
             self._realm.addprinc(principal)

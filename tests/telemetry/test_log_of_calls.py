@@ -150,7 +150,7 @@ def test_each_worker_says_once_that_the_database_is_lost_and_once_that_it_is_bac
             assert get(server.uri, "/readyz")[0] == 503
             text = get(server.uri, "/metrics")[1]
             assert sample(text, "metastore_ready") == sample(text, "metastore_database_up") == 0
-            assert sample(text, "metastore_workers") == 2, "what the processes know is told all the same"
+            assert sample(text, "metastore_workers") == 2, "the counts of the processes are shown all the same"
             assert "refused" in events(server, "not ready")[0]["reason"]
             assert events(server, "database is back") == []
             database.start_again("primary")

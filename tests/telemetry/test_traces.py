@@ -96,7 +96,7 @@ def test_a_call_over_http_belongs_to_the_callers_trace(tmp_path: Path) -> None:
         post(server, "get_database", f"00-{TRACE}-{PARENT}-00", "default")
         post(server, "get_databases", "no trace", "*")
     (span,) = [span for span in collector.spans if span.kind == SERVER]
-    assert span.name == "ThriftHiveMetastore/get_all_databases", "the others are in no trace that is told"
+    assert span.name == "ThriftHiveMetastore/get_all_databases", "the others are in no trace that is sampled"
     assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE, PARENT)
     assert {line["method"]: line.get("trace") for line in server.logged(event="call")} == {
         "get_all_databases": TRACE,

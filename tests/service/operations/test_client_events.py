@@ -98,7 +98,7 @@ def test_the_writes_of_a_transaction_are_returned_and_are_not_events(call: Call)
     assert notifications.writes(call, 7, "default", "other") == []
     (other,) = notifications.writes(call, 8, None, None)
     assert other.files.split("]") == ["file:/z, y###delta_4_4", "file:/x###delta_4_4"], "as Hive's replication reads them"
-    assert notifications.current_id(call) == last, "a write is told with its transaction, not as an event"
+    assert notifications.current_id(call) == last, "a write is reported with its transaction, not as an event"
 
 
 def test_a_write_that_names_no_transaction_is_refused(call: Call) -> None:
