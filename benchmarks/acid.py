@@ -29,7 +29,7 @@ from metastore.client import connect  # noqa: E402
 from metastore.idl import CreateTableRequest, FieldSchema, SerDeInfo, StorageDescriptor, Table  # noqa: E402
 from metastore.spark import AcidTable  # noqa: E402
 from metastore.spark.compaction.compactor import Compactor  # noqa: E402
-from tests.support.servers import serving  # noqa: E402
+from tests.support.servers.servers import serving  # noqa: E402
 
 ORC = "org.apache.hadoop.hive.ql.io.orc."
 COLUMNS = "id bigint, customer int, amount double, status string, note string"

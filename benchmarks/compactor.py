@@ -30,7 +30,7 @@ from metastore.client import Client, connect  # noqa: E402
 from metastore.idl import CompactionRequest, CompactionType, ShowCompactRequest  # noqa: E402
 from metastore.spark import AcidTable  # noqa: E402
 from metastore.spark.compaction.compactor import Compactor  # noqa: E402
-from tests.support.servers import serving  # noqa: E402
+from tests.support.servers.servers import serving  # noqa: E402
 
 POOL = "spark"
 """The pool of entries that only Spark's worker takes."""

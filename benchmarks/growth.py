@@ -35,7 +35,7 @@ from metastore.app import build, close  # noqa: E402
 from metastore.client import connect  # noqa: E402
 from metastore.config import Config  # noqa: E402
 from metastore.jobs import JOBS  # noqa: E402
-from tests.support.servers import serving  # noqa: E402
+from tests.support.servers.servers import serving  # noqa: E402
 
 Work = Callable[[], object]
 PARTITIONS = 1000

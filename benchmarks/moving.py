@@ -30,8 +30,8 @@ from metastore import binary, idl  # noqa: E402
 from metastore.transfer.dumps import DumpWriter  # noqa: E402
 from metastore.transfer.records import Record, content_hash  # noqa: E402
 from metastore.transfer.thrift import structs  # noqa: E402
-from tests.support.java_metastore import java_metastore, make_schema  # noqa: E402
-from tests.support.large_hive import CREATED, fill  # noqa: E402
+from tests.support.engines.java_metastore import java_metastore, make_schema  # noqa: E402
+from tests.support.engines.large_hive import CREATED, fill  # noqa: E402
 
 COLUMNS = [["id", "bigint", None], ["name", "string", None]]
 STORAGE = structs.storage(

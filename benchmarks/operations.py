@@ -37,7 +37,7 @@ from metastore.idl import (  # noqa: E402
     StorageDescriptor,
     Table,
 )
-from tests.support.servers import serving  # noqa: E402
+from tests.support.servers.servers import serving  # noqa: E402
 
 Operation = Callable[[], object]
 DATABASE = "bench"

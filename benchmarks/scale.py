@@ -33,7 +33,7 @@ from metastore.client import Client, connect  # noqa: E402
 from metastore.store.core.database import Database  # noqa: E402
 from metastore.store.schema.model import partitions, tables  # noqa: E402
 from metastore.wire.messages.protocol import Dialect, write_message  # noqa: E402
-from tests.support.servers import Server, serving  # noqa: E402
+from tests.support.servers.servers import Server, serving  # noqa: E402
 
 CHUNK = 20_000
 """Rows of one insert."""

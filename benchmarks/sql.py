@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from pyspark.sql import SparkSession  # noqa: E402  # the project's folder must be known first
 
 from metastore.spark import AcidTable, disable, enable, sql  # noqa: E402
-from tests.support.servers import serving  # noqa: E402
+from tests.support.servers.servers import serving  # noqa: E402
 
 Work = Callable[[], object]
 

@@ -56,7 +56,7 @@ from metastore.rules.transactions.snapshots import format_transactions, of_reply
 from metastore.store.core.database import Database  # noqa: E402
 from metastore.wire.messages.protocol import Dialect, decode, write_message  # noqa: E402
 from metastore.wire.sockets.settings import WireSettings  # noqa: E402
-from tests.support.servers import serving  # noqa: E402
+from tests.support.servers.servers import serving  # noqa: E402
 
 Call = Callable[..., Any]
 Step = tuple[str, Call, str]

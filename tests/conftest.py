@@ -16,12 +16,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from metastore.store.core.database import Database
-from tests.support import databases, one_database
-from tests.support.services import call, counts, logged, make_metastore, metastore, statements  # noqa: F401  # fixtures
-from tests.support.stub_server import raw, server, start, stub  # noqa: F401  # fixtures
+from tests.support.databases import databases, one_database
+from tests.support.databases.services import call, counts, logged, make_metastore, metastore, statements  # noqa: F401  # fixtures
+from tests.support.servers.stub_server import raw, server, start, stub  # noqa: F401  # fixtures
 
 if TYPE_CHECKING:
-    from tests.support.kdc import Kdc
+    from tests.support.logins.kdc import Kdc
 
 MAX_PROCESSES = 4
 """Each may have a Java process of Spark with a gigabyte."""
@@ -34,7 +34,7 @@ settings.load_profile("busy machine")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--on-all-databases", action="store_true", help="run tests of rules on every database too")
-    parser.addoption("--update-statement-counts", action="store_true", help="rewrite tests/support/statement_counts.json")
+    parser.addoption("--update-statement-counts", action="store_true", help="rewrite tests/support/databases/statement_counts.json")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Spread the tests over the processes of `-n` by file."""
-    from tests.support.parallel import ByFile
+    from tests.support.servers.parallel import ByFile
 
     return ByFile(config, log)
 
@@ -116,7 +116,7 @@ def database(database_url: str) -> Iterator[Database]:
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[dict[str, Any]]:
     """Options of fsspec's driver for one S3 server for all tests of a process."""
-    from tests.support.object_store import serving_s3
+    from tests.support.servers.object_store import serving_s3
 
     with serving_s3() as options:
         yield options
@@ -145,7 +145,7 @@ def bucket(s3_server: dict[str, Any], bucket_names: Iterator[str]) -> str:
 @pytest.fixture(scope="session")
 def running_kdc() -> Iterator[Kdc]:
     """One Kerberos realm for all tests of a process."""
-    from tests.support.kdc import realm
+    from tests.support.logins.kdc import realm
 
     pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
     with realm() as started:

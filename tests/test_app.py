@@ -13,7 +13,7 @@ from metastore.app import check, compactors, prepare, warnings
 from metastore.client import connect
 from metastore.config import Config, load
 from metastore.errors import MetaError
-from tests.support.servers import COMMAND, ROOT, environment, free_port, run_command, serving
+from tests.support.servers.servers import COMMAND, ROOT, environment, free_port, run_command, serving
 
 
 def test_a_server_starts_on_an_empty_database_and_again_on_its_own(fresh_database_url: str, tmp_path: Path) -> None:

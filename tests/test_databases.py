@@ -20,7 +20,7 @@ from metastore.store.core.database import Database, Session
 from metastore.store.drivers import mysql
 from metastore.store.transactions import transactions, write_ids
 from metastore.store.transactions.write_ids import Range, TableKey
-from tests.support import databases
+from tests.support.databases import databases
 
 CHANGES_ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE)")
 CHANGES_SCHEMA = re.compile(r"\s*(ALTER|CREATE|DROP) (TABLE|INDEX|UNIQUE INDEX)")

@@ -1,4 +1,4 @@
-"""A server that `tests/support/forking.py` forks is as one that its command starts."""
+"""A server that `tests/support/servers/forking.py` forks is as one that its command starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import COMMAND, Server, serving
+from tests.support.servers.servers import COMMAND, Server, serving
 
 WAYS = pytest.mark.parametrize("command", [COMMAND, list(COMMAND)], ids=["forked", "started"])
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from metastore.client import connect
-from tests.support.servers import ROOT, serving
+from tests.support.servers.servers import ROOT, serving
 
 
 def build(folder: Path, kind: str, source: Path = ROOT, **variables: str) -> Path:

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from tests.conftest import MAX_PROCESSES, pytest_xdist_auto_num_workers
-from tests.support.servers import free_port
+from tests.support.servers.servers import free_port
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def test_what_takes_minutes_has_the_machine_alone(markers: str, alone: bool) -> 
 
 def test_the_tests_of_a_file_run_in_one_process() -> None:
     pytest.importorskip("xdist")
-    from tests.support.parallel import ByFile
+    from tests.support.servers.parallel import ByFile
 
     split = ByFile._split_scope
     assert split(cast(Any, None), "tests/a/test_b.py::test_c[x::y]") == "tests/a/test_b.py"
@@ -43,7 +43,7 @@ class Process:
 
 def test_two_processes_take_the_files_on_spark_first() -> None:
     pytest.importorskip("xdist")
-    from tests.support.parallel import ByFile
+    from tests.support.servers.parallel import ByFile
 
     files = [*(f"tests/spark/test_{name}.py" for name in "abcde"), "tests/acid/test_f.py", "tests/wire/test_g.py", "tests/wire/test_h.py"]
     config = SimpleNamespace(option=SimpleNamespace(), getvalue=lambda name: ["3*popen"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import ROOT, environment, serving
+from tests.support.servers.servers import ROOT, environment, serving
 
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "docs" / "tutorial.md").read_text(), re.DOTALL)
 CLI = f"{Path(sys.executable).parent}/metastore"

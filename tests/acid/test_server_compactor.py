@@ -41,10 +41,10 @@ from metastore.rules.transactions.compactions import SERVERS_OWN
 from metastore.streaming import Rows, StreamingConnection
 from tests.streaming.conftest import CAPABILITIES
 from tests.streaming.reading import rows
-from tests.support.acid_tables import definition, stored_table
-from tests.support.processes import runs
-from tests.support.servers import Server, serving
-from tests.support.waiting import until
+from tests.support.acid.acid_tables import definition, stored_table
+from tests.support.servers.processes import runs
+from tests.support.servers.servers import Server, serving
+from tests.support.servers.waiting import until
 
 Row = dict[str, Any]
 SETTINGS = ("hive.compactor.initiator.on=false", "hive.compactor.cleaner.run.interval=1s", "compactor_worker_threads=1")

@@ -24,12 +24,12 @@ from metastore.idl import CompactionType
 from metastore.rules.transactions.compactions import SERVERS_OWN
 from tests.acid.test_server_compactor import SETTINGS, Cluster, numbers, read_base, running
 from tests.streaming.reading import rows
-from tests.support.acid_tables import stored_table
-from tests.support.certificates import Authority
-from tests.support.kdc import Kdc
-from tests.support.secured import Secured
-from tests.support.servers import COMMAND, ROOT, environment, serving
-from tests.support.waiting import until
+from tests.support.acid.acid_tables import stored_table
+from tests.support.logins.certificates import Authority
+from tests.support.logins.kdc import Kdc
+from tests.support.logins.secured import Secured
+from tests.support.servers.servers import COMMAND, ROOT, environment, serving
+from tests.support.servers.waiting import until
 
 
 @contextmanager

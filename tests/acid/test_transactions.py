@@ -11,7 +11,7 @@ import pytest
 from metastore.acid.transactions import Transaction
 from metastore.client import connect
 from metastore.idl import AbortTxnRequest, TxnAbortedException
-from tests.support.servers import Server, serving
+from tests.support.servers.servers import Server, serving
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from metastore.client import connect
 from metastore.config import settings
 from metastore.store.core import migrate
 from metastore.wire.codec import IMPLEMENTATION
-from tests.support.servers import COMMAND, ROOT, serving
+from tests.support.servers.servers import COMMAND, ROOT, serving
 
 
 def run(*arguments: str) -> Result:

@@ -11,7 +11,7 @@ from metastore.cli import app
 from metastore.cli.transactions.compactions import duration, reason
 from metastore.client import Client, connect
 from metastore.rules.transactions.compactions import INITIATED, SERVERS_OWN
-from tests.support.servers import serving
+from tests.support.servers.servers import serving
 
 
 def run(*arguments: str) -> Result:

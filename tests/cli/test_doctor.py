@@ -17,8 +17,8 @@ from metastore.cli.server import doctor
 from metastore.store.core import migrate
 from metastore.store.core.database import Database
 from metastore.store.core.probe import probe
-from tests.support.certificates import Authority
-from tests.support.servers import serving
+from tests.support.logins.certificates import Authority
+from tests.support.servers.servers import serving
 
 
 @pytest.fixture(autouse=True)

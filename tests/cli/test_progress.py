@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from metastore.store.core import migrate
-from tests.support.servers import COMMAND, ROOT, environment
+from tests.support.servers.servers import COMMAND, ROOT, environment
 
 
 def test_an_upgrade_prints_each_revision_in_a_line(tmp_path: Path) -> None:

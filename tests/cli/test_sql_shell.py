@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import COMMAND, ROOT, Server, environment, serving
-from tests.support.spark_session import ARGUMENTS
+from tests.support.engines.spark_session import ARGUMENTS
+from tests.support.servers.servers import COMMAND, ROOT, Server, environment, serving
 
 STORY = """
 -- a comment; with a semicolon

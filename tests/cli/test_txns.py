@@ -10,7 +10,7 @@ from metastore import idl
 from metastore.cli import app
 from metastore.cli.transactions.txns import age
 from metastore.client import Client, connect
-from tests.support.servers import serving
+from tests.support.servers.servers import serving
 
 
 def run(*arguments: str) -> Result:

@@ -22,8 +22,8 @@ from metastore.cli import app
 from metastore.cli.server import slow
 from metastore.cli.server.top import Calls, read_sample, view
 from metastore.client import connect
-from tests.support.certificates import Authority
-from tests.support.servers import COMMAND, ROOT, run_command, serving
+from tests.support.logins.certificates import Authority
+from tests.support.servers.servers import COMMAND, ROOT, run_command, serving
 
 
 def run(*arguments: str, **variables: str) -> Result:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import Server, serving
+from tests.support.servers.servers import Server, serving
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import hive
-from tests.support.servers import Server
+from tests.support.engines import hive
+from tests.support.servers.servers import Server
 
 pytestmark = pytest.mark.slow
 

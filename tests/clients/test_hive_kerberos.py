@@ -16,12 +16,12 @@ pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[ker
 
 from tests.streaming.conftest import CAPABILITIES
 from tests.streaming.reading import rows
-from tests.support.acid_tables import definition, stored_table
-from tests.support.hive_client import hive_client
-from tests.support.ingest import Ingest, ingest
-from tests.support.jars import HIVE, STREAMING
-from tests.support.kdc import REALM, Kdc
-from tests.support.secured import ALICE, HIVE_SERVER, OOZIE, PROTECTIONS, Secured, grant
+from tests.support.acid.acid_tables import definition, stored_table
+from tests.support.engines.hive_client import hive_client
+from tests.support.engines.ingest import Ingest, ingest
+from tests.support.engines.jars import HIVE, STREAMING
+from tests.support.logins.kdc import REALM, Kdc
+from tests.support.logins.secured import ALICE, HIVE_SERVER, OOZIE, PROTECTIONS, Secured, grant
 
 LARGE = 300_000
 """Bytes that do not fit into one frame of Java's, which takes 64 KiB."""

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from joserfc.jwk import KeySet
 
-from tests.support import slapd
-from tests.support.certificates import Authority
-from tests.support.hive_client import hive_client
-from tests.support.issuer import AUDIENCE, Issuer
-from tests.support.servers import COMMAND, Server, environment, serving
-from tests.support.slapd import PASSWORD, SUFFIX
+from tests.support.engines.hive_client import hive_client
+from tests.support.logins import slapd
+from tests.support.logins.certificates import Authority
+from tests.support.logins.issuer import AUDIENCE, Issuer
+from tests.support.logins.slapd import PASSWORD, SUFFIX
+from tests.support.servers.servers import COMMAND, Server, environment, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(slapd.PROGRAM is None, reason="needs slapd (Debian's package slapd)")]
 STORE_PASSWORD = "changeit"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import ROOT, Server
+from tests.support.servers.servers import ROOT, Server
 
 ICEBERG = "1.10.0"
 SCALA = {"3.5": "2.12", "4.0": "2.13"}

@@ -18,7 +18,7 @@ from metastore.idl import (
     StorageDescriptor,
     Table,
 )
-from tests.support.servers import Server
+from tests.support.servers.servers import Server
 
 TYPES = "hive.metastore.disallow.incompatible.col.type.changes"
 

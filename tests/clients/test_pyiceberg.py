@@ -23,7 +23,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.table import Table
 from pyiceberg.types import StringType
 
-from tests.support.servers import Server
+from tests.support.servers.servers import Server
 
 TRIPS = pa.schema([pa.field("id", pa.int64()), pa.field("fare", pa.float64())])
 WRITERS = 8

@@ -13,7 +13,7 @@ from pyiceberg.types import StringType
 from metastore import idl
 from metastore.client import connect
 from tests.service.authorization.callers import bag
-from tests.support.servers import serving
+from tests.support.servers.servers import serving
 
 ROWS = pa.table({"a": [1, 2]})
 

@@ -11,8 +11,8 @@ from pyiceberg.catalog.hive import HiveCatalog
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 pytest.importorskip("kerberos", reason="built with libkrb5-dev: pip install pyiceberg[hive-kerberos]")
 
-from tests.support.kdc import Kdc
-from tests.support.secured import ALICE, PROTECTIONS, Secured
+from tests.support.logins.kdc import Kdc
+from tests.support.logins.secured import ALICE, PROTECTIONS, Secured
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 
-from tests.support.kdc import REALM, Kdc
-from tests.support.secured import ALICE, OOZIE, Secured
+from tests.support.logins.kdc import REALM, Kdc
+from tests.support.logins.secured import ALICE, OOZIE, Secured
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.usefixtures("kdc")]
 

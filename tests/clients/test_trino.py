@@ -13,9 +13,9 @@ from trino.exceptions import TrinoQueryError
 
 from metastore.client import connect
 from metastore.idl import ShowLocksRequest
-from tests.support import databases
-from tests.support.servers import serving
-from tests.support.trino_server import USER, Trino, trino_on
+from tests.support.databases import databases
+from tests.support.engines.trino_server import USER, Trino, trino_on
+from tests.support.servers.servers import serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 _NUMBERS = count()

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import pytest
 from trino.exceptions import TrinoQueryError
 
-from tests.support import databases
-from tests.support.servers import serving
-from tests.support.trino_server import USER, Trino, trino_on
+from tests.support.databases import databases
+from tests.support.engines.trino_server import USER, Trino, trino_on
+from tests.support.servers.servers import serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

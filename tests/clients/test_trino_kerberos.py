@@ -10,10 +10,10 @@ from trino.exceptions import TrinoQueryError
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 
-from tests.support.kdc import REALM, Kdc
-from tests.support.secured import Secured
-from tests.support.servers import Server
-from tests.support.trino_server import Trino, trino_on
+from tests.support.engines.trino_server import Trino, trino_on
+from tests.support.logins.kdc import REALM, Kdc
+from tests.support.logins.secured import Secured
+from tests.support.servers.servers import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 TRINO = f"trino@{REALM}"

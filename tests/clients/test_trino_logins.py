@@ -9,9 +9,9 @@ from trino.exceptions import TrinoQueryError
 
 from metastore.client import connect
 from metastore.wire.messages.protocol import Unreadable
-from tests.support.certificates import Authority
-from tests.support.servers import Server, serving
-from tests.support.trino_server import Trino, trino_on
+from tests.support.engines.trino_server import Trino, trino_on
+from tests.support.logins.certificates import Authority
+from tests.support.servers.servers import Server, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

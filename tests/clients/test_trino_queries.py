@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import serving
-from tests.support.trino_server import trino_on
+from tests.support.engines.trino_server import trino_on
+from tests.support.servers.servers import serving
 from tests.wire.http.test_pages import get
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

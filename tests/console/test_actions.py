@@ -14,8 +14,8 @@ from metastore.client import connect
 from metastore.idl import LockType, ShowLocksRequest
 from tests.console import sample
 from tests.console.conftest import Answer, Console, Start
-from tests.support.certificates import Authority
-from tests.support.servers import serving
+from tests.support.logins.certificates import Authority
+from tests.support.servers.servers import serving
 
 FORM = "application/x-www-form-urlencoded"
 

@@ -19,7 +19,7 @@ from metastore.console.pages.table import PAGES
 from metastore.idl import Database
 from tests.console.conftest import Console, Start
 from tests.console.sample import EVIL
-from tests.support.servers import ROOT, free_port
+from tests.support.servers.servers import ROOT, free_port
 
 DAY = "ds=2026-01-01/hr=1"
 WORDS = {

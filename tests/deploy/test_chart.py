@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.servers import ROOT, free_port, serving
+from tests.support.servers.servers import ROOT, free_port, serving
 
 yaml = pytest.importorskip("yaml", reason="pip install --group deploy")
 

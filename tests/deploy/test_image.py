@@ -17,7 +17,7 @@ else:
 
 from metastore import idl
 from metastore.client import connect
-from tests.support.servers import COMMAND, ROOT, serving
+from tests.support.servers.servers import COMMAND, ROOT, serving
 
 READ_ONLY = """
 set -e

@@ -21,7 +21,7 @@ import pytest
 from metastore import idl
 from metastore.client import connect
 from metastore.client_login import LoginError, Plain
-from tests.support.servers import COMMAND, ROOT, Server, environment, free_port, serving
+from tests.support.servers.servers import COMMAND, ROOT, Server, environment, free_port, serving
 from tests.wire.http.test_pages import get
 
 DEPLOY = ROOT / "deploy"

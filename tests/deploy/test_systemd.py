@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import COMMAND, ROOT, environment
+from tests.support.servers.servers import COMMAND, ROOT, environment
 
 UNIT = ROOT / "deploy" / "systemd" / "metastore.service"
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import pytest
 
 from metastore.client import Client, connect
-from tests.support import databases
-from tests.support.hive import PATIENCE, Hive, Rows, hive
-from tests.support.servers import serving
+from tests.support.databases import databases
+from tests.support.engines.hive import PATIENCE, Hive, Rows, hive
+from tests.support.servers.servers import serving
 
 OPTIONS = (
     "--set", "compactor_initiator=true", "--set", "compactor_check_interval=1s", "--set", "compactor_cleaner_interval=1s",

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from metastore.acid.buckets.hashing import hashes
-from tests.support.jars import ARTIFACTS, HIVE, jars_of
+from tests.support.engines.jars import ARTIFACTS, HIVE, jars_of
 
 pytestmark = pytest.mark.slow
 

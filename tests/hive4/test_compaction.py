@@ -6,7 +6,7 @@ import pytest
 
 from metastore.idl import AbortTxnRequest, OpenTxnRequest
 from tests.hive4.conftest import Story
-from tests.support.hive import Rows
+from tests.support.engines.hive import Rows
 
 pytestmark = pytest.mark.slow
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional' = 'true'"

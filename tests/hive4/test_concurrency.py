@@ -14,7 +14,7 @@ from metastore.idl import (
     OpenTxnRequest,
 )
 from tests.hive4.conftest import Story
-from tests.support.hive import HiveError
+from tests.support.engines.hive import HiveError
 
 pytestmark = pytest.mark.slow
 SLOWLY = "coalesce(reflect('java.lang.Thread', 'sleep', CAST(8000 AS bigint)), 'slept') <> 'never'"

@@ -10,9 +10,9 @@ import pytest
 
 from metastore.rules.filters import compile_expression, leading_prefixes, read_expression, weakened
 from metastore.rules.values.partition_names import DEFAULT_PARTITION, make_partition_name, partition_values
-from tests.support.hive import java, settings, variables, write_configuration
-from tests.support.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
-from tests.support.jars import ARTIFACTS, HIVE, jars_of
+from tests.support.engines.hive import java, settings, variables, write_configuration
+from tests.support.engines.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
+from tests.support.engines.jars import ARTIFACTS, HIVE, jars_of
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from metastore.spark import disable, enable
 from metastore.spark.transaction.readers import close_all
-from tests.support.acid_histories import COMPACTED, Action, CompactedTable, statements
-from tests.support.cluster import LAYOUTS, Cluster, Row
-from tests.support.hive import Hive, hive
-from tests.support.spark_session import session
+from tests.support.acid.acid_histories import COMPACTED, Action, CompactedTable, statements
+from tests.support.engines.hive import Hive, hive
+from tests.support.engines.spark_session import session
+from tests.support.servers.cluster import LAYOUTS, Cluster, Row
 
 pytest.importorskip("pyspark.sql.datasource", reason="Python data sources came with Spark 4")
 

@@ -6,7 +6,7 @@ import pytest
 
 from metastore import idl
 from tests.hive4.conftest import Story
-from tests.support.hive import Hive, HiveError
+from tests.support.engines.hive import Hive, HiveError
 
 pytestmark = pytest.mark.slow
 

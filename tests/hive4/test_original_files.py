@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
 from tests.hive4.conftest import Story
-from tests.support.hive import HiveError
-from tests.support.misplaced_rows import scatter
-from tests.support.spark_session import session
+from tests.support.acid.misplaced_rows import scatter
+from tests.support.engines.hive import HiveError
+from tests.support.engines.spark_session import session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 COPIES = ["000000_0", *(f"000000_0_copy_{number}" for number in range(1, 12))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.hive4.conftest import Story
-from tests.support.hive import HiveError
+from tests.support.engines.hive import HiveError
 
 pytestmark = pytest.mark.slow
 

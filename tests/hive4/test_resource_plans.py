@@ -13,9 +13,9 @@ import pytest
 
 from metastore import idl
 from metastore.client import connect
-from tests.support import databases
-from tests.support.hive import Hive, HiveError, Rows, hive
-from tests.support.servers import serving
+from tests.support.databases import databases
+from tests.support.engines.hive import Hive, HiveError, Rows, hive
+from tests.support.servers.servers import serving
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import pytest
 
 from tests.hive4.conftest import OPTIONS, Place, Story
-from tests.support import databases
-from tests.support.hive import Hive, hive
-from tests.support.servers import serving
+from tests.support.databases import databases
+from tests.support.engines.hive import Hive, hive
+from tests.support.servers.servers import serving
 
 pytestmark = pytest.mark.slow
 TYPES = "id int, t string, d decimal(20,4), day date, at timestamp, c char(5), a array<int>, m map<string,int>, s struct<x:int>"

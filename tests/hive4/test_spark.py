@@ -15,8 +15,8 @@ from metastore.spark import AcidTable, transaction
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.reading.reading import time_zone
 from tests.hive4.conftest import Story
-from tests.support.hive import Rows
-from tests.support.spark_session import session
+from tests.support.engines.hive import Rows
+from tests.support.engines.spark_session import session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SEEDS = [int(seed) for seed in os.environ.get("METASTORE_TEST_SEEDS", "4").split(",")]

@@ -11,8 +11,8 @@ from metastore.acid.values.constraints import ConstraintViolated
 from metastore.streaming import BadRecord, StreamingConnection
 from tests.hive4.conftest import Story
 from tests.hive4.test_spark import ACID, INSERT_ONLY, Both
-from tests.support.hive import HiveError
-from tests.support.spark_session import session
+from tests.support.engines.hive import HiveError
+from tests.support.engines.spark_session import session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 CHECKED = (

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from metastore.spark import AcidTable
 from tests.hive4.conftest import Story
 from tests.spark.test_streaming_sink import feed
-from tests.support.spark_session import session
+from tests.support.engines.spark_session import session
 
 pytestmark = [
     pytest.mark.slow,

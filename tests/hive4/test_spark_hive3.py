@@ -17,10 +17,10 @@ from metastore.client import connect
 from metastore.idl import CreateTableRequest
 from metastore.spark import AcidTable
 from tests.hive4.conftest import Place
-from tests.support.acid_tables import definition
-from tests.support.hive import OPENED, settings, variables, write_configuration
-from tests.support.jars import INGEST_ARTIFACTS, STREAMING, jars_of
-from tests.support.spark_session import session
+from tests.support.acid.acid_tables import definition
+from tests.support.engines.hive import OPENED, settings, variables, write_configuration
+from tests.support.engines.jars import INGEST_ARTIFACTS, STREAMING, jars_of
+from tests.support.engines.spark_session import session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SMALL = {"orc.stripe.size": "8192", "orc.row.index.stride": "1000", "no_auto_compaction": "true"}

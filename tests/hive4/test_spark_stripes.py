@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
 from tests.hive4.conftest import Story
-from tests.support.hive import java, variables
-from tests.support.jars import classpath
-from tests.support.spark_session import session
+from tests.support.engines.hive import java, variables
+from tests.support.engines.jars import classpath
+from tests.support.engines.spark_session import session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 VALID = "acid key index is valid"

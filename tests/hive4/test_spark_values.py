@@ -11,7 +11,7 @@ from metastore.spark import AcidTable
 from metastore.spark.writing.faithful import CanNotKeep
 from tests.hive4.conftest import Story
 from tests.hive4.test_spark import ACID, INSERT_ONLY, Both
-from tests.support.spark_session import session
+from tests.support.engines.spark_session import session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 COLUMNS = "id int, s string, b boolean, d double, n decimal(10,3), day date, at timestamp, data binary, c char(5), v varchar(3)"

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from metastore.spark import sql
 from tests.hive4.conftest import Story
 from tests.hive4.test_spark import as_hive, text
-from tests.support.hive import HiveError
-from tests.support.spark_session import session
+from tests.support.engines.hive import HiveError
+from tests.support.engines.spark_session import session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'no_auto_compaction'='true')"

@@ -8,7 +8,7 @@ import pytest
 
 from metastore.idl import AbortTxnsRequest, ShowLocksRequest
 from tests.hive4.conftest import Story
-from tests.support.ingest import ingest
+from tests.support.engines.ingest import ingest
 
 pytestmark = pytest.mark.slow
 

@@ -23,8 +23,8 @@ from metastore.idl import (
     Table,
     TxnType,
 )
-from tests.support.jars import classpath, jars_of
-from tests.support.servers import serving
+from tests.support.engines.jars import classpath, jars_of
+from tests.support.servers.servers import serving
 
 pytestmark = pytest.mark.slow
 

@@ -16,9 +16,9 @@ from metastore.jobs import JOBS, Job, Runner
 from metastore.service.call.context import Metastore
 from metastore.store.core import leases
 from metastore.store.core.database import Database
-from tests.support.servers import serving
-from tests.support.statement_counts import counting
-from tests.support.waiting import until
+from tests.support.databases.statement_counts import counting
+from tests.support.servers.servers import serving
+from tests.support.servers.waiting import until
 
 PATIENCE = 60.0
 

@@ -14,9 +14,9 @@ from metastore.listeners.events import CreateDatabase, Event
 from metastore.service.call.context import Metastore
 from metastore.service.catalog.databases import create_database, get_databases
 from metastore.store.drivers.contract import Retry
-from tests.support.catalog import call_of
-from tests.support.recording import Before, Remembering, Within, listening
-from tests.support.services import make_metastore, metastore  # noqa: F401  # fixtures
+from tests.support.catalog.catalog import call_of
+from tests.support.catalog.recording import Before, Remembering, Within, listening
+from tests.support.databases.services import make_metastore, metastore  # noqa: F401  # fixtures
 
 
 @pytest.fixture

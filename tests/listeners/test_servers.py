@@ -12,8 +12,8 @@ from metastore import idl
 from metastore.client import connect
 from metastore.idl import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from tests.listeners.hooks import SEEN
-from tests.support.servers import ROOT, run_command, serving
-from tests.support.waiting import until
+from tests.support.servers.servers import ROOT, run_command, serving
+from tests.support.servers.waiting import until
 
 HOOKS = "tests.listeners.hooks"
 KINDS = ("init", "pre_event", "transactional", "post_event", "end_function")

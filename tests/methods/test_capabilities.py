@@ -15,7 +15,7 @@ from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core import migrate
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.sockets.settings import WireSettings
-from tests.support.catalog import add_partitions, call_of, make_table
+from tests.support.catalog.catalog import add_partitions, call_of, make_table
 
 EXTERNAL = {"EXTERNAL": "TRUE"}
 

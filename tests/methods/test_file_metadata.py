@@ -6,7 +6,7 @@ from pathlib import Path
 
 from metastore import idl
 from metastore.client import connect
-from tests.support.servers import serving
+from tests.support.servers.servers import serving
 
 
 def test_no_metadata_of_files_is_kept_and_replies_report_that(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core import migrate
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.sockets.settings import WireSettings
-from tests.support.acid_tables import definition
+from tests.support.acid.acid_tables import definition
 
 OF_SPARK = {"spark.sql.create.version": "4.0.1"}
 OF_HIVE_3 = {"bucketing_version": "2"}

@@ -28,7 +28,7 @@ from metastore.wire.calls.dispatch import Dispatcher
 from metastore.wire.messages.protocol import Dialect, Message, read_message, write_message
 from metastore.wire.sockets.settings import WireSettings
 from metastore.wire.sockets.transport import Feed
-from tests.support.catalog import add_partitions, call_of, make_table
+from tests.support.catalog.catalog import add_partitions, call_of, make_table
 
 TEXTS = {
     **dict.fromkeys(("dbname", "db_name", "dbName", "databaseName"), "default"), **dict.fromkeys(("tbl_name", "tblName", "tableName"), "t"),

@@ -24,8 +24,8 @@ from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core import migrate
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.sockets.settings import WireSettings
-from tests.support.catalog import add_partitions, call_of, make_table
-from tests.support.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
+from tests.support.catalog.catalog import add_partitions, call_of, make_table
+from tests.support.engines.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
 
 SURE, UNSURE = EXPRESSIONS["ds = '2020'", "4.0.1"], EXPRESSIONS["year(d) = 2020", "3.1.3"]
 

@@ -34,7 +34,7 @@ from metastore.service.catalog.partitions.partitions import get_partitions
 from metastore.store.core import migrate
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.sockets.settings import WireSettings
-from tests.support.catalog import add_partitions, call_of, make_table
+from tests.support.catalog.catalog import add_partitions, call_of, make_table
 
 BY_NAMES, BY_VALUES, BY_EXPR = PartitionFilterMode.BY_NAMES, PartitionFilterMode.BY_VALUES, PartitionFilterMode.BY_EXPR
 VALUES = [["a", "1"], ["a", "2"], ["b", "1"], ["b", "3"]]

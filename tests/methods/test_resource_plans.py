@@ -9,7 +9,7 @@ import pytest
 
 from metastore import idl
 from metastore.client import Client, connect
-from tests.support.servers import serving
+from tests.support.servers.servers import serving
 
 PLAN = {"resourcePlanName": "p"}
 ACTIVE, DISABLED = idl.WMResourcePlanStatus.ACTIVE, idl.WMResourcePlanStatus.DISABLED

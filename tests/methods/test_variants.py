@@ -14,7 +14,7 @@ from metastore.wire.connection.server import ServerThread
 from metastore.wire.messages.protocol import Dialect, read_message, write_message
 from metastore.wire.sockets.settings import WireSettings
 from metastore.wire.sockets.transport import Feed
-from tests.support.stub_server import Stub
+from tests.support.servers.stub_server import Stub
 from tests.wire.connection.test_calls import DIALECTS
 
 

@@ -33,7 +33,7 @@ from metastore.methods import METHODS
 from metastore.methods.interface.errors import failure
 from metastore.service.call.context import Call
 from metastore.service.call.context import Client as Caller
-from tests.support.replies import in_structs
+from tests.support.catalog.replies import in_structs
 
 T = TypeVar("T")
 CONTEXT = get_context("fork")

@@ -14,7 +14,7 @@ import pytest
 from metastore import idl
 from metastore.client import Client, connect
 from metastore.idl import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
-from tests.support.servers import serving
+from tests.support.servers.servers import serving
 
 CLIENTS = 50
 Work = Callable[[Client], object]

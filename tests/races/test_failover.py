@@ -11,8 +11,8 @@ import pytest
 
 from metastore.client import connect
 from metastore.idl import Database, FieldSchema, MetaException, Partition, SerDeInfo, StorageDescriptor, Table
-from tests.support.replicas import pair
-from tests.support.servers import serving
+from tests.support.databases.replicas import pair
+from tests.support.servers.servers import serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 WRITERS = 4

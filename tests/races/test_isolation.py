@@ -59,7 +59,7 @@ from tests.races.clients import (
     wins,
 )
 from tests.races.histories import Txn, judge
-from tests.support.servers import Server, serving
+from tests.support.servers.servers import Server, serving
 
 log = logging.getLogger(__name__)
 SCALE = int(os.environ.get("METASTORE_TEST_SCALE", "2000"))

@@ -12,7 +12,7 @@ from metastore import idl
 from metastore.client import Client, connect
 from metastore.idl import NotificationEvent, NotificationEventRequest
 from tests.races.test_creation import partition, table
-from tests.support.servers import serving
+from tests.support.servers.servers import serving
 
 WRITERS, ROUNDS = 8, 12
 

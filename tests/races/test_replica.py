@@ -14,9 +14,9 @@ from metastore.client import connect
 from metastore.config import Config
 from metastore.errors import MetaError
 from metastore.idl import Database
-from tests.support.replicas import Pair, pair
-from tests.support.servers import Server, serving
-from tests.support.waiting import until
+from tests.support.databases.replicas import Pair, pair
+from tests.support.servers.servers import Server, serving
+from tests.support.servers.waiting import until
 
 STALENESS = 6
 

@@ -23,7 +23,7 @@ from metastore.rules.transactions.snapshots import of_reply
 from metastore.service.call.context import Call, Client, Metastore
 from metastore.service.transactions import house_keeping, locks, transactions
 from metastore.store.schema import model as schema
-from tests.support.txns import (
+from tests.support.acid.txns import (
     EXCL_WRITE,
     EXCLUSIVE,
     INSERT,

@@ -12,10 +12,10 @@ from metastore.acid.folders.table import CAPABILITIES
 from metastore.client import Client, connect
 from metastore.idl import CreateTableRequest, FieldSchema
 from metastore.spark import AcidTable
-from tests.support.acid_tables import TableMaker, definition
-from tests.support.cluster import Cluster
-from tests.support.servers import Server, serving
-from tests.support.spark_session import session
+from tests.support.acid.acid_tables import TableMaker, definition
+from tests.support.engines.spark_session import session
+from tests.support.servers.cluster import Cluster
+from tests.support.servers.servers import Server, serving
 
 HIVE_SUPPORT = {"spark.sql.catalogImplementation": "hive"}
 """The setting of `enableHiveSupport`."""

@@ -20,7 +20,7 @@ from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.session.catalog import WrongColumns
 from metastore.spark.transaction.spark_transaction import CanNotChange
 from metastore.spark.writing.merging import SeveralMatches
-from tests.support.acid_tables import TableMaker, stored_table
+from tests.support.acid.acid_tables import TableMaker, stored_table
 
 EMP = "id int, name string, salary int"
 

@@ -19,7 +19,7 @@ from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.session.catalog import AcidTableInfo
 from metastore.spark.writing.hashing import bucket_of
-from tests.support.acid_tables import TableMaker
+from tests.support.acid.acid_tables import TableMaker
 
 VERSIONS = pytest.mark.parametrize("version", ["1", "2"])
 COUNT = 5

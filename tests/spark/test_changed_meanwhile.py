@@ -17,8 +17,8 @@ from metastore.client import Client
 from metastore.idl import DataOperationType, FieldSchema, LockState, LockType, ShowLocksRequest
 from metastore.spark import AcidTable
 from tests.spark.test_partition_values import ids, save
-from tests.support.acid_tables import TableMaker, stored_table
-from tests.support.servers import Server
+from tests.support.acid.acid_tables import TableMaker, stored_table
+from tests.support.servers.servers import Server
 
 HAS_FORMAT = int(pyspark.__version__.split(".")[0]) >= 4
 

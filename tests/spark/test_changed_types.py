@@ -13,8 +13,8 @@ from metastore.client import Client
 from metastore.spark import AcidTable
 from metastore.streaming import StreamingConnection
 from tests.spark.test_evolution import altered, outcome, rows
-from tests.support.acid_tables import TableMaker
-from tests.support.servers import Server
+from tests.support.acid.acid_tables import TableMaker
+from tests.support.servers.servers import Server
 
 
 class Change(NamedTuple):

@@ -15,8 +15,8 @@ from metastore.spark import AcidTable
 from metastore.spark.compaction import spark_rewriter
 from metastore.spark.compaction.bucket_tasks import rewritten
 from metastore.spark.compaction.compactor import Compactor
-from tests.support.acid_tables import TableMaker, stored_table
-from tests.support.servers import Server
+from tests.support.acid.acid_tables import TableMaker, stored_table
+from tests.support.servers.servers import Server
 
 
 class Compaction:

@@ -7,7 +7,7 @@ import pytest
 from metastore import idl
 from metastore.spark.session import connections
 from metastore.spark.session.connections import connected
-from tests.support.servers import Server
+from tests.support.servers.servers import Server
 
 
 def test_a_connection_is_kept_for_the_next_and_never_shared(server: Server) -> None:

@@ -15,8 +15,8 @@ from metastore.client import Client
 from metastore.spark import AcidTable, transaction
 from metastore.spark.reading.reading import time_zone
 from metastore.spark.streaming_sink import write_stream
-from tests.support.acid_tables import TableMaker
-from tests.support.constraints import constrain
+from tests.support.acid.acid_tables import TableMaker
+from tests.support.catalog.constraints import constrain
 
 KEEPS = {"not_null": {"nn_id": "id"}, "checks": {"few": "`n` < 10", "named": "v <> 'it\\'s' or n is null"}, "defaults": {"v": "'it''s'"}}
 HAS_FORMAT = int(pyspark.__version__.split(".")[0]) >= 4

@@ -16,7 +16,7 @@ from metastore.client import Client
 from metastore.spark import AcidTable
 from metastore.spark.definition.tables import WrongDefinition
 from metastore.spark.session.assignment import DoesNotFit
-from tests.support.acid_tables import stored_table
+from tests.support.acid.acid_tables import stored_table
 
 
 @pytest.fixture

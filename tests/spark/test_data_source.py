@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.support.acid_tables import TableMaker
+from tests.support.acid.acid_tables import TableMaker
 
 pytest.importorskip("pyspark.sql.datasource", reason="Python data sources came with Spark 4")
 

@@ -25,8 +25,8 @@ from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.session.catalog import AcidTableInfo
 from metastore.spark.streaming_sink import committed
 from tests.spark.test_streaming_sink import feed, ids
-from tests.support.acid_tables import TableMaker
-from tests.support.servers import ROOT, Server
+from tests.support.acid.acid_tables import TableMaker
+from tests.support.servers.servers import ROOT, Server
 
 pytestmark = pytest.mark.skipif(int(pyspark.__version__.split(".")[0]) < 4, reason="Python data sources came with Spark 4")
 ALL_TYPES = (

@@ -16,9 +16,9 @@ from metastore.client import Client
 from metastore.spark import AcidTable, transaction
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.migration import to_plain
-from tests.support.acid_tables import TableMaker
-from tests.support.disk import DISK_ERRORS, Called, Disk, tapped
-from tests.support.servers import Server
+from tests.support.acid.acid_tables import TableMaker
+from tests.support.databases.disk import DISK_ERRORS, Called, Disk, tapped
+from tests.support.servers.servers import Server
 
 HAS_FORMAT = int(pyspark.__version__.split(".")[0]) >= 4
 """Whether there is `hive_acid`: Python data sources came with Spark 4."""

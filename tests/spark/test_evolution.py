@@ -18,8 +18,8 @@ from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.reading.physical import CaseMatters
 from metastore.spark.session.catalog import AcidTableInfo
 from metastore.streaming import StreamingConnection
-from tests.support.acid_tables import TableMaker
-from tests.support.servers import Server
+from tests.support.acid.acid_tables import TableMaker
+from tests.support.servers.servers import Server
 
 Columns = list[tuple[str, str]]
 OLD = "id int, a string, s struct<x:int,y:string>, k int"

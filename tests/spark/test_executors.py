@@ -19,8 +19,8 @@ import pytest
 from metastore.cli.transactions import compactor
 from metastore.client import connect
 from metastore.idl import ShowCompactRequest
-from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some
-from tests.support.waiting import until
+from tests.support.servers.cluster import LAYOUTS, Cluster, Model, Victim, changed, some
+from tests.support.servers.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 MASTER = "local-cluster[2,1,1024]"

@@ -14,7 +14,7 @@ from metastore.acid.transactions import TransactionLost
 from metastore.spark import AcidTable, transaction
 from metastore.spark.session.assignment import DoesNotFit
 from metastore.spark.work import Work
-from tests.support.acid_tables import TableMaker
+from tests.support.acid.acid_tables import TableMaker
 
 FIRST = "select id, cast(n as tinyint) n, p from values (1, 1, 'x'), (2, 100, 'y') as t(id, n, p)"
 OVERFLOW = "n + 100"

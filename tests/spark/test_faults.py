@@ -23,9 +23,9 @@ from metastore.idl import ShowCompactRequest
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.transaction.spark_transaction import CanNotChange
 from tests.spark import driver
-from tests.support.cluster import LAYOUTS, Cluster, Model, Victim, changed, some
-from tests.support.servers import COMMAND, ROOT, free_port
-from tests.support.waiting import until
+from tests.support.servers.cluster import LAYOUTS, Cluster, Model, Victim, changed, some
+from tests.support.servers.servers import COMMAND, ROOT, free_port
+from tests.support.servers.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

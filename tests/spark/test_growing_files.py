@@ -16,8 +16,8 @@ from metastore.rules.transactions.acid_directories import EVERYTHING, SeenWriteI
 from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
 from metastore.streaming import StreamingConnection
-from tests.support.acid_tables import TableMaker
-from tests.support.servers import Server
+from tests.support.acid.acid_tables import TableMaker
+from tests.support.servers.servers import Server
 
 
 def ids(table: AcidTable) -> list[int]:

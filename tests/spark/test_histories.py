@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from metastore.spark import disable, enable
-from tests.support.acid_histories import COMPACTED, KINDS, Action, CompactedTable, statements
-from tests.support.cluster import LAYOUTS, Cluster, Victim
+from tests.support.acid.acid_histories import COMPACTED, KINDS, Action, CompactedTable, statements
+from tests.support.servers.cluster import LAYOUTS, Cluster, Victim
 
 pytest.importorskip("pyspark.sql.datasource", reason="Python data sources came with Spark 4")
 

@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 
 from metastore.spark import AcidTable
 from metastore.spark.session.zones import local_zone
-from tests.support.acid_tables import TableMaker
-from tests.support.servers import ROOT, Server, free_port, listens
-from tests.support.spark_session import ARGUMENTS
-from tests.support.waiting import until
+from tests.support.acid.acid_tables import TableMaker
+from tests.support.engines.spark_session import ARGUMENTS
+from tests.support.servers.servers import ROOT, Server, free_port, listens
+from tests.support.servers.waiting import until
 
 pytestmark = pytest.mark.skipif(pyspark.__version__ < "4", reason="Python data sources came with Spark 4")
 

@@ -13,7 +13,7 @@ from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.session.catalog import WrongColumns
 from metastore.spark.writing.merging import MergeBuilder
-from tests.support.acid_tables import TableMaker
+from tests.support.acid.acid_tables import TableMaker
 
 COLUMNS = "id int, v string, s struct<x:int,inner:struct<y:string,z:int>>"
 ROWS = "select 1 id, 'a' v, named_struct('x', 1, 'inner', named_struct('y', 'p', 'z', 2)) s, 'k' p"

@@ -16,7 +16,7 @@ from metastore.client import Client
 from metastore.idl import FieldSchema, LockState, MetaException, SerDeInfo, ShowLocksRequest, StorageDescriptor, Table
 from metastore.spark import AcidTable, migration
 from metastore.spark.migration import CanNotConvert, to_plain, to_transactional
-from tests.support.acid_tables import FORMATS, TableMaker, stored_table
+from tests.support.acid.acid_tables import FORMATS, TableMaker, stored_table
 
 
 def make_plain(client: Client, name: str, file_format: str, keys: str = "") -> str:

@@ -21,8 +21,8 @@ from metastore.client import Client
 from metastore.spark import AcidTable, transaction
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.work import Work
-from tests.support.acid_tables import TableMaker
-from tests.support.misplaced_rows import misplaced, numbered, remove, rewrite, scatter
+from tests.support.acid.acid_tables import TableMaker
+from tests.support.acid.misplaced_rows import misplaced, numbered, remove, rewrite, scatter
 
 HAS_FORMAT = int(pyspark.__version__.split(".")[0]) >= 4
 """Whether there is `hive_acid`: Python data sources came with Spark 4."""

@@ -18,8 +18,8 @@ from metastore.rules.transactions.acid_directories import delta_name
 from metastore.spark import AcidTable
 from metastore.spark.session.catalog import AcidTableInfo
 from tests.spark.test_evolution import outcome, rows
-from tests.support.acid_tables import TableMaker
-from tests.support.servers import Server
+from tests.support.acid.acid_tables import TableMaker
+from tests.support.servers.servers import Server
 
 COLUMNS = "id int, m map<int,string>, s struct<m:map<string,int>>, k int"
 REFUSED = r"default\.\w+: column {} has maps with null keys, which Spark can not hold; read and set other columns, or let Hive do it"

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
-from tests.support.acid_tables import TableMaker
+from tests.support.acid.acid_tables import TableMaker
 
 SMALL = {"orc.stripe.size": "8192", "orc.row.index.stride": "1000"}
 WIDE = "cast(id as int) id, sha2(cast(id as string), 256) v"

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
-from tests.support.acid_tables import TableMaker
+from tests.support.acid.acid_tables import TableMaker
 
 COPIES = ["000000_0", *(f"000000_0_copy_{number}" for number in range(1, 12))]
 SPREAD = [

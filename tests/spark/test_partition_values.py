@@ -18,8 +18,8 @@ from metastore.idl import AddPartitionsRequest, GetTableRequest, Partition
 from metastore.spark import AcidTable
 from metastore.spark.session.catalog import WrongColumns
 from metastore.streaming import NotStreamable, Rows, StreamingConnection
-from tests.support.acid_tables import TableMaker
-from tests.support.servers import Server
+from tests.support.acid.acid_tables import TableMaker
+from tests.support.servers.servers import Server
 
 HAS_FORMAT = int(pyspark.__version__.split(".")[0]) >= 4
 VALUES = [

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from metastore.client import Client
 from metastore.spark.migration import to_transactional
-from tests.support.acid_tables import TableMaker, stored_table
-from tests.support.servers import Server
+from tests.support.acid.acid_tables import TableMaker, stored_table
+from tests.support.servers.servers import Server
 
 Sql = Callable[[str], object]
 

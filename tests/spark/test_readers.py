@@ -15,8 +15,8 @@ from metastore.spark import AcidTable
 from metastore.spark.session.catalog import WrongColumns
 from metastore.spark.transaction import readers
 from metastore.spark.transaction.spark_transaction import CanNotChange
-from tests.support.acid_tables import TableMaker
-from tests.support.waiting import until
+from tests.support.acid.acid_tables import TableMaker
+from tests.support.servers.waiting import until
 
 
 def open_transactions(client: Client) -> set[int]:

@@ -21,9 +21,9 @@ from metastore.client_login import LoginError
 from metastore.idl import CreateTableRequest
 from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
-from tests.support.acid_tables import definition, stored_table
-from tests.support.kdc import Kdc
-from tests.support.secured import Secured, grant
+from tests.support.acid.acid_tables import definition, stored_table
+from tests.support.logins.kdc import Kdc
+from tests.support.logins.secured import Secured, grant
 
 
 def test_a_table_is_changed_with_a_token(spark: SparkSession, kdc: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,8 @@ from metastore.spark.session.catalog import AcidTableInfo
 from metastore.spark.streaming_sink import committed, insert_once, write_stream
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 from metastore.spark.writing.batch_numbers import PARAMETER, add_parameter
-from tests.support.acid_tables import TableMaker, stored_table
-from tests.support.servers import ROOT, Server
+from tests.support.acid.acid_tables import TableMaker, stored_table
+from tests.support.servers.servers import ROOT, Server
 
 COLUMNS = "id int, name string"
 

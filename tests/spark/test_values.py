@@ -23,8 +23,8 @@ from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.session.assignment import DoesNotFit
 from metastore.spark.writing.faithful import CanNotKeep
-from tests.support.acid_tables import TableMaker
-from tests.support.servers import Server
+from tests.support.acid.acid_tables import TableMaker
+from tests.support.servers.servers import Server
 
 NANOSECONDS = 1_700_000_000_123_456_789
 

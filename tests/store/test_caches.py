@@ -17,8 +17,8 @@ from metastore.store.catalog import dependents, descriptors
 from metastore.store.core.caches import Caches, FrozenDict, FrozenList, Region, frozen
 from metastore.store.core.database import Session
 from metastore.store.schema import model as schema
-from tests.support.catalog import add_partitions, make_table
-from tests.support.txns import count, rows
+from tests.support.acid.txns import count, rows
+from tests.support.catalog.catalog import add_partitions, make_table
 
 
 def test_the_oldest_value_goes_first() -> None:

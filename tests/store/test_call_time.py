@@ -21,10 +21,10 @@ from metastore.store.core.kinds import KINDS, kind_of
 from metastore.store.core.pool import Pool
 from metastore.store.drivers.contract import Retry, UniqueViolation
 from metastore.warehouse import Warehouse, asking_first
-from tests.support.catalog import Statements, make_table
-from tests.support.replicas import alone
-from tests.support.stalling import stalling
-from tests.support.waiting import beside
+from tests.support.catalog.catalog import Statements, make_table
+from tests.support.databases.replicas import alone
+from tests.support.servers.stalling import stalling
+from tests.support.servers.waiting import beside
 
 
 def noted(call: Call, work: object) -> CallTime:

@@ -23,10 +23,10 @@ from metastore.store.core.database import Session
 from metastore.store.schema import model as schema
 from metastore.warehouse.locations import parse
 from tests.service.changes.test_races import KEYS, together
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
-from tests.support.databases import execute
-from tests.support.recording import Remembering, Within, listening
-from tests.support.txns import INSERT, READ, allocate, ask, begin, component, rows, valid
+from tests.support.acid.txns import INSERT, READ, allocate, ask, begin, component, rows, valid
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.catalog.recording import Remembering, Within, listening
+from tests.support.databases.databases import execute
 
 
 def test_more_threads_than_connections(make_metastore: MetastoreMaker, metastore: Metastore, call: Call) -> None:

@@ -23,10 +23,10 @@ from metastore.store.catalog.tables import tables
 from metastore.store.catalog.tables.tables import Known
 from metastore.store.core.database import Session
 from metastore.store.drivers.contract import BrokenAtCommit, Retry
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
-from tests.support.column_statistics import numbers, of, texts
-from tests.support.recording import Before, listening
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
+from tests.support.catalog.column_statistics import numbers, of, texts
+from tests.support.catalog.recording import Before, listening
+from tests.support.databases.statement_counts import StatementCounts
 
 NAME = TableName("hive", "default", "t")
 

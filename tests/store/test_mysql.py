@@ -19,7 +19,7 @@ from metastore.store.drivers import mysql_connection  # noqa: E402  # see above
 from metastore.store.drivers.contract import Unavailable  # noqa: E402  # see above
 from metastore.store.drivers.mysql import MySQLDriver, collation  # noqa: E402  # see above
 from metastore.store.drivers.mysql_answers import Answers  # noqa: E402  # see above
-from tests.support import databases  # noqa: E402  # see above
+from tests.support.databases import databases  # noqa: E402  # see above
 
 ADD, ALL = "INSERT INTO waiting VALUES (%(a)s, %(b)s)", "SELECT a, b FROM waiting ORDER BY a"
 

@@ -14,9 +14,9 @@ from metastore.errors import MetaError, MetastoreError  # noqa: E402  # see abov
 from metastore.store.core import migrate  # noqa: E402  # see above
 from metastore.store.core.database import Database  # noqa: E402  # see above
 from metastore.store.drivers.mysql import MySQLDriver  # noqa: E402  # see above
-from tests.support import databases  # noqa: E402  # see above
-from tests.support.certificates import Authority  # noqa: E402  # see above
-from tests.support.mariadb_tls import mariadb_with_tls  # noqa: E402  # see above
+from tests.support.databases import databases  # noqa: E402  # see above
+from tests.support.databases.mariadb_tls import mariadb_with_tls  # noqa: E402  # see above
+from tests.support.logins.certificates import Authority  # noqa: E402  # see above
 
 
 @pytest.fixture(scope="module")

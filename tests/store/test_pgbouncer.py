@@ -23,9 +23,9 @@ from metastore.service.transactions.commit import commit_transaction
 from metastore.service.transactions.locks import lock
 from metastore.service.transactions.transactions import open_transactions
 from metastore.service.transactions.write_ids import allocate_write_ids
-from tests.support import databases
-from tests.support.catalog import add_partitions, call_of, make_table
-from tests.support.pgbouncer import PROGRAM, pooler
+from tests.support.catalog.catalog import add_partitions, call_of, make_table
+from tests.support.databases import databases
+from tests.support.databases.pgbouncer import PROGRAM, pooler
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="PgBouncer is not installed")
 

@@ -26,9 +26,7 @@ from metastore.service.transactions import locks, transactions, write_ids
 from metastore.store.core.database import Session
 from metastore.store.operations import notifications as log
 from metastore.store.transactions import locks as lock_rows
-from tests.support.catalog import add_partitions, make_database, make_table
-from tests.support.column_statistics import numbers, of
-from tests.support.txns import (
+from tests.support.acid.txns import (
     EXCLUSIVE,
     INSERT,
     READ,
@@ -43,6 +41,8 @@ from tests.support.txns import (
     component,
     valid,
 )
+from tests.support.catalog.catalog import add_partitions, make_database, make_table
+from tests.support.catalog.column_statistics import numbers, of
 
 FEW_ROWS = ("catalogs", "json_each")
 """Tables with few rows; the last is a list that is sent with the call."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import databases
+from tests.support.databases import databases
 
 psycopg = pytest.importorskip("psycopg")
 

@@ -1,7 +1,7 @@
 """How many SQL statements each operation runs: the same number for one partition and for fifty.
 
-The numbers stand in statement_counts.json (`tests/support/statement_counts.py`). BEGIN and COMMIT are not counted; the one INSERT into the
-notification log is. A change of a number is a change of speed: say in the commit why.
+The numbers are in statement_counts.json (`tests/support/databases/statement_counts.py`). BEGIN and COMMIT are not counted; the one INSERT
+into the notification log is. A change of a number is a change of speed: say in the commit why.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ from metastore.service.catalog.partitions.alter_partitions import alter_partitio
 from metastore.service.catalog.partitions.drop_partitions import drop_partitions
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
-from tests.support import statement_counts
-from tests.support.catalog import add_partitions, make_database, make_table
-from tests.support.statement_counts import StatementCounts, stored
+from tests.support.catalog.catalog import add_partitions, make_database, make_table
+from tests.support.databases import statement_counts
+from tests.support.databases.statement_counts import StatementCounts, stored
 
 READS: dict[str, Callable[[Call, TableName], object]] = {
     "get_database": lambda call, name: databases.get_database(call, "hive", "default"),

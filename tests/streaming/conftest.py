@@ -19,7 +19,7 @@ from metastore.idl import (
     StorageDescriptor,
     Table,
 )
-from tests.support.servers import Server, serving
+from tests.support.servers.servers import Server, serving
 
 ORC = "org.apache.hadoop.hive.ql.io.orc.Orc"
 CAPABILITIES = ["HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTWRITE", "HIVEBUCKET2", "EXTWRITE"]

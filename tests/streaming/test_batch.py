@@ -42,9 +42,9 @@ from metastore.streaming import (
 )
 from tests.streaming.conftest import TableMaker, folder
 from tests.streaming.reading import events, rows
-from tests.support.acid_tables import stored_table
-from tests.support.servers import ROOT, Server
-from tests.support.waiting import until
+from tests.support.acid.acid_tables import stored_table
+from tests.support.servers.servers import ROOT, Server
+from tests.support.servers.waiting import until
 
 Connect = Callable[..., StreamingConnection]
 
@@ -365,7 +365,7 @@ def test_what_can_not_be_streamed_into(server: Server, make_table: TableMaker, s
 WRITER = """
 import sys, time
 from metastore.streaming import StreamingConnection
-from tests.support.waiting import until
+from tests.support.servers.waiting import until
 batch = StreamingConnection(sys.argv[1], sys.argv[2]).batch(5)
 for number in range(2):
     with batch.transaction():

@@ -13,8 +13,8 @@ from metastore.client import Client
 from metastore.streaming import BadRecord, Delimited, NotStreamable, Rows, StreamingConnection, StrictJson
 from tests.streaming.conftest import TableMaker
 from tests.streaming.reading import rows
-from tests.support.constraints import constrain
-from tests.support.servers import Server
+from tests.support.catalog.constraints import constrain
+from tests.support.servers.servers import Server
 
 COLUMNS = "id int, v varchar(4), n float, d decimal(5,2), w string"
 DEFAULTS = {"v": "cast('it\\'s mine' as varchar(4))", "n": "cast(0.1 as float)", "d": "1.5BD"}

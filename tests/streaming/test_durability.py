@@ -14,8 +14,8 @@ from metastore.client import Client
 from metastore.streaming import BatchEnded, CanNotWrite, StreamingConnection
 from tests.streaming.conftest import TableMaker, folder
 from tests.streaming.reading import rows
-from tests.support.disk import DISK_ERRORS, Disk, Synced, tapped
-from tests.support.servers import Server
+from tests.support.databases.disk import DISK_ERRORS, Disk, Synced, tapped
+from tests.support.servers.servers import Server
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pyarrow import orc
 from metastore.client import connect
 from metastore.streaming import StreamingConnection
 from tests.streaming.conftest import TableMaker
-from tests.support.servers import Server, serving
+from tests.support.servers.servers import Server, serving
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,11 @@ from metastore.client_login import LoginError
 from metastore.streaming import StreamingConnection
 from tests.streaming.conftest import CAPABILITIES, TableMaker, folder
 from tests.streaming.reading import rows
-from tests.support.acid_tables import definition, stored_table
-from tests.support.kdc import Kdc
-from tests.support.secured import Secured, grant
-from tests.support.servers import Server
-from tests.support.waiting import until
+from tests.support.acid.acid_tables import definition, stored_table
+from tests.support.logins.kdc import Kdc
+from tests.support.logins.secured import Secured, grant
+from tests.support.servers.servers import Server
+from tests.support.servers.waiting import until
 
 
 @pytest.fixture

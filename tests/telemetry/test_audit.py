@@ -20,9 +20,9 @@ from metastore.telemetry.audit import Audit
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.messages.protocol import Dialect, write_message
 from metastore.wire.sockets.settings import WireSettings
-from tests.support.methods import entries
-from tests.support.servers import serving
-from tests.support.stub_server import Stub
+from tests.support.catalog.methods import entries
+from tests.support.servers.servers import serving
+from tests.support.servers.stub_server import Stub
 from tests.wire.connection.test_calls import wait_until
 
 

@@ -9,8 +9,8 @@ import pytest
 from metastore import idl
 from metastore.call_time import PARTS
 from metastore.client import Client, connect
-from tests.support.servers import serving
-from tests.support.waiting import until
+from tests.support.servers.servers import serving
+from tests.support.servers.waiting import until
 from tests.telemetry.test_telemetry import EVERY_CALL, STORAGE, asked
 from tests.wire.http.test_pages import get
 

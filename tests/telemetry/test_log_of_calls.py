@@ -15,9 +15,9 @@ import pytest
 from metastore import idl
 from metastore.client import connect
 from metastore.methods.interface.errors import reason
-from tests.support.replicas import alone
-from tests.support.servers import Server, serving
-from tests.support.waiting import until
+from tests.support.databases.replicas import alone
+from tests.support.servers.servers import Server, serving
+from tests.support.servers.waiting import until
 from tests.wire.http.test_pages import get, sample
 
 

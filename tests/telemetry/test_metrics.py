@@ -13,9 +13,9 @@ from metastore.store.core.database import Database
 from metastore.telemetry.counts import SECONDS, Counts
 from metastore.telemetry.hive_metrics import percentile
 from metastore.wire.codec import IMPLEMENTATION, PURE
-from tests.support.servers import serving
-from tests.support.stub_server import Start, Stub
-from tests.support.waiting import until
+from tests.support.servers.servers import serving
+from tests.support.servers.stub_server import Start, Stub
+from tests.support.servers.waiting import until
 from tests.wire.http.test_pages import PROMTOOL, get, sample
 
 STORAGE = idl.StorageDescriptor(cols=[idl.FieldSchema("a", "int", "")], serdeInfo=idl.SerDeInfo(parameters={}), parameters={})

@@ -22,9 +22,9 @@ from metastore.telemetry import clients, records
 from metastore.telemetry.records import Records
 from metastore.telemetry.slow_calls import KEPT, SlowCalls, elements, shortened
 from metastore.telemetry.telemetry import Telemetry
-from tests.support.servers import Server, serving
-from tests.support.stub_server import Start, Stub
-from tests.support.waiting import until
+from tests.support.servers.servers import Server, serving
+from tests.support.servers.stub_server import Start, Stub
+from tests.support.servers.waiting import until
 from tests.wire.http.test_pages import get
 
 STORAGE = idl.StorageDescriptor(cols=[idl.FieldSchema("a", "int", "")], serdeInfo=idl.SerDeInfo(parameters={}), parameters={})

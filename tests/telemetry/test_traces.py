@@ -22,8 +22,8 @@ from metastore import idl
 from metastore.client import connect
 from metastore.methods.interface.signatures import signature
 from metastore.wire.messages.protocol import Dialect, write_message
-from tests.support.collector import Spans, attributes, collecting
-from tests.support.servers import ROOT, Server, free_port, run_command, serving
+from tests.support.servers.collector import Spans, attributes, collecting
+from tests.support.servers.servers import ROOT, Server, free_port, run_command, serving
 
 STORAGE = idl.StorageDescriptor(cols=[idl.FieldSchema("a", "int", "")], serdeInfo=idl.SerDeInfo(parameters={}), parameters={})
 SERVER, CLIENT, ERROR = 2, 3, 2

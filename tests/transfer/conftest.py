@@ -12,8 +12,8 @@ from metastore.transfer.dumps import DumpReader, DumpWriter
 from metastore.transfer.moving import move
 from metastore.transfer.opening import reader
 from metastore.transfer.selection import EVERYTHING
-from tests.support.full_catalog import Filler
-from tests.support.servers import serving
+from tests.support.catalog.full_catalog import Filler
+from tests.support.servers.servers import serving
 
 
 @pytest.fixture(scope="session")

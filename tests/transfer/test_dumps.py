@@ -14,7 +14,7 @@ from metastore.errors import InvalidInput
 from metastore.transfer.dumps import DumpReader, DumpWriter
 from metastore.transfer.records import Record
 from metastore.transfer.selection import EVERYTHING
-from tests.support.servers import run_command
+from tests.support.servers.servers import run_command
 
 ROLES = [Record("role", (f"r{number}",), {"create_time": number, "owner_name": None}) for number in range(3000)]
 

@@ -18,9 +18,9 @@ from metastore.transfer.opening import reader, writer
 from metastore.transfer.records import Key, Record
 from metastore.transfer.selection import EVERYTHING, Selection
 from metastore.transfer.thrift import writer as thrift_writer
-from tests.support import databases
-from tests.support.java_metastore import java_metastore
-from tests.support.servers import serving
+from tests.support.databases import databases
+from tests.support.engines.java_metastore import java_metastore
+from tests.support.servers.servers import serving
 
 SERVERS_OWN = ("create_time", "transient_lastDdlTime", "grant_time", "write_id")
 """Fields that the interface does not take: the target sets them itself."""

@@ -20,8 +20,8 @@ from metastore.transfer.opening import reader, writer
 from metastore.transfer.own.writer import OwnWriter
 from metastore.transfer.records import Key, Record
 from metastore.transfer.selection import EVERYTHING, Selection
-from tests.support.full_catalog import Filler, columns, storage
-from tests.support.servers import serving
+from tests.support.catalog.full_catalog import Filler, columns, storage
+from tests.support.servers.servers import serving
 from tests.transfer.test_dumps import run
 
 

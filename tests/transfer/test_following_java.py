@@ -15,10 +15,10 @@ import pytest
 
 from metastore import idl
 from metastore.client import Client, connect
-from tests.support import databases
-from tests.support.full_catalog import TRANSACTIONAL, Filler, columns, storage
-from tests.support.java_metastore import LISTENER, java_metastore
-from tests.support.servers import COMMAND, environment
+from tests.support.catalog.full_catalog import TRANSACTIONAL, Filler, columns, storage
+from tests.support.databases import databases
+from tests.support.engines.java_metastore import LISTENER, java_metastore
+from tests.support.servers.servers import COMMAND, environment
 from tests.transfer.test_dumps import run
 
 pytestmark = pytest.mark.slow

@@ -19,11 +19,11 @@ from metastore.transfer.moving import move
 from metastore.transfer.opening import reader, writer
 from metastore.transfer.records import Record
 from metastore.transfer.selection import EVERYTHING, selection
-from tests.support import databases
-from tests.support.full_catalog import Filler
-from tests.support.java_metastore import copy_rows, java_metastore, make_schema
-from tests.support.same_replies import differences
-from tests.support.servers import serving
+from tests.support.catalog.full_catalog import Filler
+from tests.support.catalog.same_replies import differences
+from tests.support.databases import databases
+from tests.support.engines.java_metastore import copy_rows, java_metastore, make_schema
+from tests.support.servers.servers import serving
 
 pytestmark = pytest.mark.slow
 QUIET = ("--set", "compactor_cleaner=false")

@@ -18,9 +18,10 @@ from metastore.store.schema.model import partitions
 from metastore.transfer.comparing import compare
 from metastore.transfer.opening import reader
 from metastore.transfer.selection import EVERYTHING
-from tests.support import databases, large_hive
-from tests.support.java_metastore import java_metastore
-from tests.support.servers import COMMAND, environment
+from tests.support.databases import databases
+from tests.support.engines import large_hive
+from tests.support.engines.java_metastore import java_metastore
+from tests.support.servers.servers import COMMAND, environment
 
 pytestmark = pytest.mark.slow
 TABLES, PARTITIONS, KILLS = 12, 3000, 10

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import pytest
 
 from metastore.client import connect
-from tests.support import databases
-from tests.support.full_catalog import Filler
-from tests.support.java_metastore import java_metastore
-from tests.support.servers import ROOT, run_command, serving
+from tests.support.catalog.full_catalog import Filler
+from tests.support.databases import databases
+from tests.support.engines.java_metastore import java_metastore
+from tests.support.servers.servers import ROOT, run_command, serving
 
 PAGE = (ROOT / "docs" / "migration.md").read_text()
 SECTIONS = {

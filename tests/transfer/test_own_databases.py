@@ -28,8 +28,8 @@ from metastore.transfer.opening import reader, writer
 from metastore.transfer.own.writer import OwnWriter
 from metastore.transfer.records import KINDS, Record, content_hash
 from metastore.transfer.selection import EVERYTHING
-from tests.support.servers import COMMAND, environment, serving
-from tests.support.waiting import until
+from tests.support.servers.servers import COMMAND, environment, serving
+from tests.support.servers.waiting import until
 from tests.transfer.conftest import dump_of
 
 ABSENT = {"type", "location_grant", "credential", "serde", "property", "replicated_transaction", "min_history", "index", "server"}

@@ -17,15 +17,16 @@ from thriftpy2.thrift import TApplicationException, TException
 from metastore import idl
 from metastore.client import Client, connect
 from metastore.shadow.asking import MOST
-from tests.support import databases, same_replies
-from tests.support.certificates import Authority
-from tests.support.full_catalog import Filler
-from tests.support.java_metastore import java_metastore
-from tests.support.kdc import SERVICE, Kdc
-from tests.support.processes import children, runs
-from tests.support.servers import COMMAND, environment, serving
-from tests.support.shadow import shadowing
-from tests.support.waiting import until
+from tests.support.catalog import same_replies
+from tests.support.catalog.full_catalog import Filler
+from tests.support.databases import databases
+from tests.support.engines.java_metastore import java_metastore
+from tests.support.logins.certificates import Authority
+from tests.support.logins.kdc import SERVICE, Kdc
+from tests.support.servers.processes import children, runs
+from tests.support.servers.servers import COMMAND, environment, serving
+from tests.support.servers.shadow import shadowing
+from tests.support.servers.waiting import until
 
 
 def server(stack: ExitStack, home: Path, *options: str, **more: Any) -> Any:
@@ -211,7 +212,7 @@ def test_a_login_by_kerberos_goes_on_to_both(kdc: Kdc, tmp_path: Path) -> None:
     """The shadow logs in to both as a user who may act for its clients."""
     pytest.importorskip("gssapi")
     from metastore.client_login.kerberos import Kerberos
-    from tests.support.secured import ALICE, OOZIE, Secured
+    from tests.support.logins.secured import ALICE, OOZIE, Secured
 
     keytab = kdc.keytab(SERVICE)
     own = {

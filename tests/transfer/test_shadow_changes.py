@@ -19,9 +19,9 @@ from metastore.client import Client, connect
 from metastore.shadow.upstream import LIMITS
 from metastore.wire.messages.protocol import Dialect, read_message, write_message
 from metastore.wire.sockets.transport import EndOfStream, Feed
-from tests.support.servers import Server, free_port, serving
-from tests.support.shadow import shadowing
-from tests.support.waiting import until
+from tests.support.servers.servers import Server, free_port, serving
+from tests.support.servers.shadow import shadowing
+from tests.support.servers.waiting import until
 
 CLIENTS = 6
 ROUNDS = 15

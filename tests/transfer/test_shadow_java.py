@@ -19,13 +19,14 @@ from thriftpy2.thrift import TException
 from metastore import idl
 from metastore.client import connect
 from tests.clients.test_iceberg_on_spark import iceberg_jar, interpreter
-from tests.support import databases, same_replies
-from tests.support.full_catalog import Filler, columns, storage
-from tests.support.ingest import ingest
-from tests.support.java_metastore import LISTENER, java_metastore
-from tests.support.servers import ROOT, serving
-from tests.support.shadow import Shadow, shadowing
-from tests.support.trino_server import trino_on
+from tests.support.catalog import same_replies
+from tests.support.catalog.full_catalog import Filler, columns, storage
+from tests.support.databases import databases
+from tests.support.engines.ingest import ingest
+from tests.support.engines.java_metastore import LISTENER, java_metastore
+from tests.support.engines.trino_server import trino_on
+from tests.support.servers.servers import ROOT, serving
+from tests.support.servers.shadow import Shadow, shadowing
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 EXPLAINED = (

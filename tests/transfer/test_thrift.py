@@ -22,8 +22,8 @@ from metastore.transfer.selection import EVERYTHING, selection
 from metastore.transfer.thrift import tables
 from metastore.transfer.thrift.calls import Calls
 from metastore.transfer.thrift.reader import ThriftReader
-from tests.support.full_catalog import Filler
-from tests.support.servers import serving
+from tests.support.catalog.full_catalog import Filler
+from tests.support.servers.servers import serving
 
 
 @pytest.fixture(scope="module")

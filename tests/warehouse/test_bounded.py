@@ -10,7 +10,7 @@ import pytest
 
 from metastore.errors import MetaError
 from metastore.warehouse import Warehouse
-from tests.support.stalling import stalling
+from tests.support.servers.stalling import stalling
 
 TIMEOUT = 1.0
 

@@ -11,7 +11,7 @@ import fsspec
 
 from metastore.client import connect
 from metastore.idl import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
-from tests.support.servers import serving
+from tests.support.servers.servers import serving
 
 SD = StorageDescriptor(
     cols=[FieldSchema(name="a", type="int")], inputFormat="in", outputFormat="out",

@@ -15,8 +15,8 @@ from metastore.telemetry.telemetry import Telemetry
 from metastore.wire.calls.dispatch import Dispatcher
 from metastore.wire.messages.protocol import Dialect, Message
 from metastore.wire.sockets.settings import WireSettings
-from tests.support.methods import entries
-from tests.support.stub_server import Stub
+from tests.support.catalog.methods import entries
+from tests.support.servers.stub_server import Stub
 
 
 def _missing(_call: Call, _args: Any) -> None:

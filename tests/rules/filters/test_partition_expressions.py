@@ -23,7 +23,7 @@ from metastore.rules.filters import (
 )
 from metastore.rules.filters.expressions import Constant, FunctionCall, KeyColumn
 from metastore.rules.values.partition_names import DEFAULT_PARTITION, partition_values
-from tests.support.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
+from tests.support.engines.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
 
 if TYPE_CHECKING:
     from typing_extensions import Self

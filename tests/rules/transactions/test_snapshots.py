@@ -19,7 +19,7 @@ from metastore.rules.transactions.snapshots import (
     parse_write_ids,
     snapshot,
 )
-from tests.support.snapshots import format_write_ids
+from tests.support.acid.snapshots import format_write_ids
 
 IDS = st.lists(st.integers(1, 60), unique=True)
 

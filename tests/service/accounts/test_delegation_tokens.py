@@ -16,7 +16,7 @@ from metastore.service.call.context import Call, Metastore
 from metastore.service.call.identity import Login
 from metastore.store.accounts import delegation_tokens as store
 from metastore.store.accounts.delegation_tokens import StoredToken
-from tests.support.catalog import MetastoreMaker, call_of
+from tests.support.catalog.catalog import MetastoreMaker, call_of
 
 pytestmark = pytest.mark.on_one_database
 

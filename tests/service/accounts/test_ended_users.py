@@ -19,7 +19,7 @@ from metastore.service.call.identity import Login
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.accounts import credentials
 from metastore.store.accounts import delegation_tokens as store
-from tests.support.catalog import MetastoreMaker, call_of
+from tests.support.catalog.catalog import MetastoreMaker, call_of
 
 pytestmark = pytest.mark.on_one_database
 

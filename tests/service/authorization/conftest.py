@@ -8,7 +8,7 @@ from metastore import idl
 from metastore.service.call.context import Metastore
 from metastore.service.catalog.catalogs import create_startup_objects
 from tests.service.authorization.callers import As, Caller, table
-from tests.support.catalog import MetastoreMaker
+from tests.support.catalog.catalog import MetastoreMaker
 
 
 @pytest.fixture

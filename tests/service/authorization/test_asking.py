@@ -37,9 +37,9 @@ from metastore.service.authorizer import (  # fmt: skip
 )
 from metastore.service.catalog.catalogs import create_startup_objects
 from tests.service.authorization.callers import Caller, table
-from tests.support.catalog import MetastoreMaker
-from tests.support.http_counterpart import answering
-from tests.support.servers import free_port
+from tests.support.catalog.catalog import MetastoreMaker
+from tests.support.servers.http_counterpart import answering
+from tests.support.servers.servers import free_port
 
 BOB = Who("bob", ("staff",))
 TABLES = [Access(SEE, TABLE, "hive", "shop", name, owner=Owner("olga", 1)) for name in ("orders", "prices", "secret")]

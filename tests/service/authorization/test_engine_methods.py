@@ -10,7 +10,7 @@ import pytest
 
 from metastore import idl
 from metastore.client import Client, connect
-from tests.support.servers import serving
+from tests.support.servers.servers import serving
 
 CREATE, ALTER, DROP = 1, 2, 3
 

@@ -15,7 +15,7 @@ from metastore.methods import METHODS
 from metastore.store.core.all_tables import metadata
 from metastore.store.core.database import Database
 from tests.service.authorization.everything import HUSH, OWNER, TEXTS, Estate, Names, arguments, outcome
-from tests.support.servers import serving
+from tests.support.servers.servers import serving
 
 OWN_EFFECT = {"open_txns", "set_ugi", "setMetaConf"}
 """Methods by which everybody makes something of their own."""

@@ -15,8 +15,8 @@ from metastore.service.authorization import decision, grants
 from metastore.service.call.context import Metastore
 from metastore.store.schema.model import tables
 from tests.service.authorization.callers import GROUP, ROLE, USER, As, Caller, bag, refusal, table
-from tests.support.catalog import MetastoreMaker
-from tests.support.waiting import until
+from tests.support.catalog.catalog import MetastoreMaker
+from tests.support.servers.waiting import until
 
 pytestmark = pytest.mark.on_one_database
 

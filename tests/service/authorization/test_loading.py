@@ -21,7 +21,7 @@ from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.store.core.database import Database
 from metastore.wire.calls.guard import Guard
 from tests.service.authorization.callers import Caller, table
-from tests.support.catalog import MetastoreMaker, call_of, make_database
+from tests.support.catalog.catalog import MetastoreMaker, call_of, make_database
 
 pytestmark = pytest.mark.on_one_database
 

@@ -22,7 +22,7 @@ from metastore.wire.calls.dispatch import Dispatcher
 from metastore.wire.messages.protocol import Message, write_message
 from metastore.wire.sockets.settings import WireSettings
 from tests.methods.test_missing_fields import BINARY, Ends, arguments
-from tests.support.catalog import add_partitions, call_of, make_table
+from tests.support.catalog.catalog import add_partitions, call_of, make_table
 
 
 @pytest.fixture(scope="module")

@@ -38,9 +38,9 @@ from metastore.service.authorizer import (
 )
 from metastore.service.catalog.catalogs import create_startup_objects
 from tests.service.authorization.callers import Caller, table
-from tests.support.catalog import MetastoreMaker
-from tests.support.jars import ranger_classpath
-from tests.support.servers import free_port
+from tests.support.catalog.catalog import MetastoreMaker
+from tests.support.engines.jars import ranger_classpath
+from tests.support.servers.servers import free_port
 
 pytestmark = pytest.mark.slow
 

@@ -32,7 +32,7 @@ from metastore.service.authorizer import (  # fmt: skip
 )
 from metastore.service.catalog.catalogs import create_startup_objects
 from tests.service.authorization.callers import Caller, refusal, table
-from tests.support.catalog import MetastoreMaker
+from tests.support.catalog.catalog import MetastoreMaker
 
 BOB = Who("bob", ("staff",))
 

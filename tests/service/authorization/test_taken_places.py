@@ -12,7 +12,7 @@ from metastore.service.authorizer import OWN, USE, Access, Authorizer, Who
 from metastore.service.call.context import Metastore
 from metastore.service.catalog.catalogs import create_startup_objects
 from tests.service.authorization.callers import USER, As, Caller, bag, partition, refusal, table
-from tests.support.catalog import MetastoreMaker
+from tests.support.catalog.catalog import MetastoreMaker
 
 pytestmark = pytest.mark.on_one_database
 

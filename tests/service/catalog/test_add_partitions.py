@@ -20,9 +20,9 @@ from metastore.service.catalog.partitions.alter_partitions import alter_partitio
 from metastore.service.catalog.partitions.partitions import get_partition, get_partition_names, get_partitions
 from metastore.service.catalog.tables.tables import drop_table
 from metastore.store.drivers.contract import ReferenceViolation
-from tests.support.catalog import MetastoreMaker, call_of, make_table
-from tests.support.commits import failing_commits
-from tests.support.recording import Before, Remembering, Within, listening
+from tests.support.catalog.catalog import MetastoreMaker, call_of, make_table
+from tests.support.catalog.recording import Before, Remembering, Within, listening
+from tests.support.databases.commits import failing_commits
 
 pytestmark = pytest.mark.on_one_database
 

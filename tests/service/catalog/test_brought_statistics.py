@@ -25,8 +25,8 @@ from metastore.service.catalog.statistics import statistics
 from metastore.service.catalog.tables.create_table import create_table
 from metastore.service.catalog.tables.tables import get_table
 from metastore.service.operations import notifications
-from tests.support.catalog import columns_of, make_table
-from tests.support.column_statistics import numbers, of
+from tests.support.catalog.catalog import columns_of, make_table
+from tests.support.catalog.column_statistics import numbers, of
 
 pytestmark = pytest.mark.on_one_database
 

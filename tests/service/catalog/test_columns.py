@@ -31,7 +31,7 @@ from metastore.service.catalog.statistics import statistics, write_statistics
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.create_table import create_table, dry_run
-from tests.support.catalog import add_partitions, columns_of, make_table
+from tests.support.catalog.catalog import add_partitions, columns_of, make_table
 
 pytestmark = pytest.mark.on_one_database
 

@@ -17,8 +17,8 @@ from metastore.service.call.names import TableName
 from metastore.service.catalog import constraints
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import drop_table, get_table
-from tests.support.catalog import columns_of, make_table
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import columns_of, make_table
+from tests.support.databases.statement_counts import StatementCounts
 
 pytestmark = pytest.mark.on_one_database
 

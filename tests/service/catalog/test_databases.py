@@ -9,7 +9,7 @@ from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog import catalogs, databases
 from metastore.service.catalog.tables import tables
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
 
 pytestmark = pytest.mark.on_one_database
 

@@ -27,10 +27,10 @@ from metastore.service.catalog.statistics import statistics, write_statistics
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.create_table import create_table
 from metastore.service.catalog.tables.tables import drop_table, get_table
-from tests.support.catalog import add_partitions, make_table
-from tests.support.column_statistics import numbers, of
-from tests.support.replies import in_structs
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import add_partitions, make_table
+from tests.support.catalog.column_statistics import numbers, of
+from tests.support.catalog.replies import in_structs
+from tests.support.databases.statement_counts import StatementCounts
 
 pytestmark = pytest.mark.on_one_database
 

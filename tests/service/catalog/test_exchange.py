@@ -27,9 +27,9 @@ from metastore.service.catalog.partitions.partitions import get_partition, get_p
 from metastore.service.catalog.statistics import statistics, write_statistics
 from metastore.service.operations import notifications
 from metastore.store.drivers.contract import ReferenceViolation, Retry
-from tests.support.catalog import add_partitions, call_of, make_database, make_table
-from tests.support.commits import failing_commits
-from tests.support.recording import Before, Remembering, Within, listening
+from tests.support.catalog.catalog import add_partitions, call_of, make_database, make_table
+from tests.support.catalog.recording import Before, Remembering, Within, listening
+from tests.support.databases.commits import failing_commits
 
 KEYS = (("y", "string"), ("m", "string"))
 SOURCE, TARGET = TableName("hive", "default", "source"), TableName("hive", "default", "target")

@@ -15,9 +15,9 @@ from metastore.service.catalog.partitions import expressions, partition_queries
 from metastore.service.catalog.partitions.alter_partitions import alter_partitions
 from metastore.service.catalog.partitions.expressions import Dropped, get_partition_names_by_expression, get_partitions_by_expression
 from metastore.service.catalog.partitions.partitions import get_partition, get_partition_names
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
-from tests.support.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.databases.statement_counts import StatementCounts
+from tests.support.engines.hive_expressions import EXPRESSIONS, KEYS, PARTITIONS
 
 NAME = TableName("hive", "default", "t")
 NOTHING = b"\xff"

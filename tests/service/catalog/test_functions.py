@@ -4,7 +4,7 @@ from metastore.errors import AlreadyExists, InvalidObject, MetaError, MissingArg
 from metastore.idl import Function, FunctionType, PrincipalType, ResourceType, ResourceUri
 from metastore.service.call.context import Call
 from metastore.service.catalog import functions
-from tests.support.catalog import make_database
+from tests.support.catalog.catalog import make_database
 
 pytestmark = pytest.mark.on_one_database
 

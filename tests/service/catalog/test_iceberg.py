@@ -16,7 +16,7 @@ from metastore.service.call.names import TableName
 from metastore.service.catalog import iceberg
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import drop_table, find_table
-from tests.support.catalog import make_table
+from tests.support.catalog.catalog import make_table
 
 pytestmark = pytest.mark.on_one_database
 

@@ -11,7 +11,7 @@ from metastore.service.call.names import TableName
 from metastore.service.catalog.databases import create_database
 from metastore.service.catalog.partitions import partitions
 from metastore.service.catalog.tables import tables
-from tests.support.catalog import add_partitions, make_table
+from tests.support.catalog.catalog import add_partitions, make_table
 
 
 def test_a_partition_name_of_800_characters(call: Call) -> None:

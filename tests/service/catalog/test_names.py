@@ -15,7 +15,7 @@ from metastore.service.catalog.catalogs import create_catalog, create_startup_ob
 from metastore.service.catalog.databases import create_database, drop_database, get_database, get_databases
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import drop_table, get_table, get_tables
-from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
+from tests.support.catalog.catalog import MetastoreMaker, call_of, make_database, make_table
 
 pytestmark = pytest.mark.on_one_database
 

@@ -20,10 +20,10 @@ from metastore.service.catalog.partitions.partitions import get_partition
 from metastore.service.catalog.statistics import delete_statistics, statistics, write_statistics
 from metastore.store.schema import model as schema
 from tests.service.changes.test_races import during, other, rows
-from tests.support.catalog import add_partitions, call_of, make_table
-from tests.support.column_statistics import numbers, of, texts
-from tests.support.recording import Within, listening
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import add_partitions, call_of, make_table
+from tests.support.catalog.column_statistics import numbers, of, texts
+from tests.support.catalog.recording import Within, listening
+from tests.support.databases.statement_counts import StatementCounts
 
 __all__ = ["other"]
 NAME = TableName("hive", "default", "t")

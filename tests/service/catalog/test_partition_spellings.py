@@ -35,8 +35,8 @@ from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import find_table
 from metastore.service.compaction import compactions
 from metastore.service.transactions import locks, write_ids
-from tests.support.catalog import add_partitions, call_of, make_table
-from tests.support.txns import begin_one
+from tests.support.acid.txns import begin_one
+from tests.support.catalog.catalog import add_partitions, call_of, make_table
 
 pytestmark = pytest.mark.on_one_database
 

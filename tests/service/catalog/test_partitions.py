@@ -36,8 +36,8 @@ from metastore.service.catalog.privilege_sets import Grantee
 from metastore.service.catalog.privileges import grant
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
-from tests.support.replies import in_structs
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.catalog.replies import in_structs
 
 NOWHERE = TableName("hive", "default", "nope")
 

@@ -25,7 +25,7 @@ from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.create_table import create_table
 from metastore.service.catalog.tables.tables import drop_table, get_table
 from metastore.service.engines import data_connectors
-from tests.support.catalog import add_partitions, make_database, make_table
+from tests.support.catalog.catalog import add_partitions, make_database, make_table
 
 pytestmark = pytest.mark.on_one_database
 

@@ -19,8 +19,8 @@ from metastore.service.catalog.partitions.drop_partitions import drop_partition
 from metastore.service.catalog.partitions.partitions import get_partition, get_partitions
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
-from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
-from tests.support.shared_directories import KEYS, SPELLINGS, add_at, path_of, place, put, table_at
+from tests.support.catalog.catalog import MetastoreMaker, call_of, make_database, make_table
+from tests.support.catalog.shared_directories import KEYS, SPELLINGS, add_at, path_of, place, put, table_at
 
 pytestmark = pytest.mark.on_one_database
 

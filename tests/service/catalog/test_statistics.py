@@ -26,9 +26,9 @@ from metastore.service.catalog.partitions.partitions import get_partition
 from metastore.service.catalog.statistics import delete_statistics, statistics, write_statistics
 from metastore.service.catalog.tables.tables import get_table
 from metastore.store.schema.model import partition_statistics
-from tests.support.catalog import Statements, add_partitions, make_table
-from tests.support.column_statistics import column, numbers, of, texts, with_statistics
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import Statements, add_partitions, make_table
+from tests.support.catalog.column_statistics import column, numbers, of, texts, with_statistics
+from tests.support.databases.statement_counts import StatementCounts
 
 ALL = [
     column("boo", "boolean", booleanStats=BooleanColumnStatsData(numTrues=3, numFalses=4, numNulls=5, bitVectors=b"\x00\xff")),

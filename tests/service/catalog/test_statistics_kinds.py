@@ -35,10 +35,10 @@ from metastore.service.operations import notifications
 from metastore.store.catalog import statistics as rows
 from metastore.store.catalog.partitions import partitions
 from metastore.store.catalog.tables import tables
-from tests.support.catalog import add_partitions, make_table
-from tests.support.column_statistics import column, numbers, of, texts
-from tests.support.event_log import events, message
-from tests.support.replies import in_structs
+from tests.support.catalog.catalog import add_partitions, make_table
+from tests.support.catalog.column_statistics import column, numbers, of, texts
+from tests.support.catalog.event_log import events, message
+from tests.support.catalog.replies import in_structs
 
 pytestmark = pytest.mark.on_one_database
 

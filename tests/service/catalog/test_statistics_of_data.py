@@ -16,8 +16,8 @@ from metastore.service.catalog.partitions.partitions import get_partition, get_p
 from metastore.service.catalog.statistics import write_statistics
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import get_table, truncate_table
-from tests.support.catalog import add_partitions, make_table
-from tests.support.column_statistics import numbers, of, with_statistics
+from tests.support.catalog.catalog import add_partitions, make_table
+from tests.support.catalog.column_statistics import numbers, of, with_statistics
 
 pytestmark = pytest.mark.on_one_database
 

@@ -23,7 +23,7 @@ from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.create_table import create_table
 from metastore.service.operations import notifications
 from metastore.warehouse import reach
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, columns_of, make_table
 
 pytestmark = pytest.mark.on_one_database
 

@@ -21,7 +21,7 @@ from metastore.service.catalog.partitions.add_partitions import add_partitions a
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.create_table import create_table
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
 
 pytestmark = pytest.mark.on_one_database
 

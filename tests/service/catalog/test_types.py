@@ -11,7 +11,7 @@ from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog import types
 from metastore.service.catalog.partitions import partition_marks
-from tests.support.catalog import MetastoreMaker, make_table
+from tests.support.catalog.catalog import MetastoreMaker, make_table
 
 pytestmark = pytest.mark.on_one_database
 

@@ -12,9 +12,9 @@ from metastore.store.catalog import dependents
 from metastore.store.core.database import Database, Session
 from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.store.schema import model as schema
-from tests.support.changes import TABLE, completed, events, judged_by, left, of_another
-from tests.support.txns import INSERT, UPDATE, abort, begin_one, commit, intended, rows, write
-from tests.support.waiting import beside
+from tests.support.acid.changes import TABLE, completed, events, judged_by, left, of_another
+from tests.support.acid.txns import INSERT, UPDATE, abort, begin_one, commit, intended, rows, write
+from tests.support.servers.waiting import beside
 
 
 def test_one_that_another_client_ended_is_not_committed(logged: Call) -> None:

@@ -31,8 +31,8 @@ from metastore.store.catalog.places import deletions
 from metastore.store.core.database import Database as Store
 from metastore.store.drivers.contract import BrokenAtCommit
 from metastore.warehouse import Warehouse
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
-from tests.support.shared_directories import table_at
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
+from tests.support.catalog.shared_directories import table_at
 
 pytestmark = pytest.mark.on_one_database
 

@@ -21,7 +21,7 @@ from metastore.store.core import contact, migrate
 from metastore.store.core.database import Database, Session
 from metastore.store.core.probe import change_nothing
 from metastore.store.schema.model import counters
-from tests.support.replicas import alone
+from tests.support.databases.replicas import alone
 
 Room = Callable[[], None]
 """Makes room again."""

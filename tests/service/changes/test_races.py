@@ -40,9 +40,9 @@ from metastore.store.core.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import model as schema
 from metastore.warehouse.locations import parse
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
-from tests.support.databases import execute
-from tests.support.recording import Before, Remembering, Within, listening
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
+from tests.support.catalog.recording import Before, Remembering, Within, listening
+from tests.support.databases.databases import execute
 
 Work = Callable[[Call], object]
 WAITING = {

@@ -30,9 +30,9 @@ from metastore.store.catalog import databases
 from metastore.store.catalog.places import deletions
 from metastore.store.catalog.tables import tables
 from metastore.warehouse import DELETION, Journal
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
-from tests.support.hooks import FOLDER, pipes
-from tests.support.servers import Server, serving
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_database, make_table
+from tests.support.servers.hooks import FOLDER, pipes
+from tests.support.servers.servers import Server, serving
 
 
 def descriptor() -> StorageDescriptor:
@@ -82,7 +82,7 @@ class Victim:
 
 @pytest.fixture
 def victim(request: pytest.FixtureRequest, database_url: str, tmp_path: Path) -> Victim:
-    setting = getattr(request, "param", "transactional_listeners=tests.support.hooks:StopWithin")
+    setting = getattr(request, "param", "transactional_listeners=tests.support.servers.hooks:StopWithin")
     folder = tmp_path / "pipes"
     folder.mkdir()
     pipes(folder)
@@ -140,7 +140,7 @@ def test_a_server_that_was_killed_as_a_whole_recovers_at_its_start(victim: Victi
 
 
 @pytest.mark.on_one_database
-@pytest.mark.parametrize("victim", ["post_event_listeners=tests.support.hooks:StopAfter"], indirect=True)
+@pytest.mark.parametrize("victim", ["post_event_listeners=tests.support.servers.hooks:StopAfter"], indirect=True)
 def test_what_was_committed_before_the_kill_stays(victim: Victim) -> None:
     with victim.serving() as server:
         victim.killed_in(server, lambda client: client.create_table(table("victim_table")))
@@ -174,7 +174,7 @@ def fill(client: Client, warehouse: Path) -> set[str]:
 
 
 @pytest.mark.on_one_database
-@pytest.mark.parametrize("victim", ["transactional_listeners=tests.support.hooks:StopWithin"], indirect=True)
+@pytest.mark.parametrize("victim", ["transactional_listeners=tests.support.servers.hooks:StopWithin"], indirect=True)
 @pytest.mark.parametrize("drop", DELETIONS)
 def test_data_that_a_killed_call_was_deleting_is_put_back(victim: Victim, drop: str) -> None:
     with victim.serving() as server:
@@ -188,7 +188,7 @@ def test_data_that_a_killed_call_was_deleting_is_put_back(victim: Victim, drop: 
 
 
 @pytest.mark.on_one_database
-@pytest.mark.parametrize("victim", ["post_event_listeners=tests.support.hooks:StopAfter"], indirect=True)
+@pytest.mark.parametrize("victim", ["post_event_listeners=tests.support.servers.hooks:StopAfter"], indirect=True)
 @pytest.mark.parametrize("drop", DELETIONS)
 def test_data_that_a_killed_call_was_deleting_goes_once_it_is_committed(victim: Victim, drop: str) -> None:
     with victim.serving() as server:

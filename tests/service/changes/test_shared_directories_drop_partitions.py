@@ -17,14 +17,25 @@ from metastore.service.catalog.partitions.add_partitions import add_partitions a
 from metastore.service.catalog.partitions.drop_partitions import drop_partition, drop_partitions
 from metastore.service.catalog.partitions.partitions import get_partition_names
 from metastore.service.catalog.tables import tables
-from tests.support.catalog import (
+from tests.support.catalog.catalog import (
     MetastoreMaker,
     Statements,
     add_partitions,
     call_of,
     make_table,
 )
-from tests.support.shared_directories import DROPS, EXTERNAL, KEYS, SPELLINGS, add_at, dropped_or_refused, path_of, place, put, table_at
+from tests.support.catalog.shared_directories import (
+    DROPS,
+    EXTERNAL,
+    KEYS,
+    SPELLINGS,
+    add_at,
+    dropped_or_refused,
+    path_of,
+    place,
+    put,
+    table_at,
+)
 
 pytestmark = pytest.mark.on_one_database
 

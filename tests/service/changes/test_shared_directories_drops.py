@@ -17,8 +17,8 @@ from metastore.service.catalog.catalogs import create_catalog, create_startup_ob
 from metastore.service.catalog.partitions.drop_partitions import drop_partition
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
-from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
-from tests.support.shared_directories import EXTERNAL, KEYS, SPELLINGS, add_at, dropped_or_refused, path_of, place, put, table_at
+from tests.support.catalog.catalog import MetastoreMaker, call_of, make_database, make_table
+from tests.support.catalog.shared_directories import EXTERNAL, KEYS, SPELLINGS, add_at, dropped_or_refused, path_of, place, put, table_at
 
 pytestmark = pytest.mark.on_one_database
 

@@ -16,10 +16,10 @@ from metastore.service.catalog.partitions.partitions import get_partition, get_p
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.changes.occupants import occupants
-from tests.support.catalog import (
+from tests.support.catalog.catalog import (
     make_table,
 )
-from tests.support.shared_directories import EXTERNAL, KEYS, add_at, path_of, place, put, table_at
+from tests.support.catalog.shared_directories import EXTERNAL, KEYS, add_at, path_of, place, put, table_at
 
 pytestmark = pytest.mark.on_one_database
 

@@ -9,10 +9,10 @@ from metastore.errors import MetaError
 from metastore.service.call.context import Call
 from metastore.service.catalog.partitions.partitions import get_partition
 from metastore.service.catalog.tables import tables
-from tests.support.catalog import (
+from tests.support.catalog.catalog import (
     make_table,
 )
-from tests.support.shared_directories import KEYS, add_at, dropped_or_refused, place, put, table_at
+from tests.support.catalog.shared_directories import KEYS, add_at, dropped_or_refused, place, put, table_at
 
 
 @pytest.mark.parametrize("table", [False, True])

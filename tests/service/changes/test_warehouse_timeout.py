@@ -18,8 +18,8 @@ from metastore.service.catalog.partitions.drop_partitions import drop_partition
 from metastore.service.catalog.partitions.partitions import get_partition_names
 from metastore.service.catalog.tables.create_table import create_table
 from metastore.service.catalog.tables.tables import drop_table, find_table, get_tables, truncate_table
-from tests.support.catalog import MetastoreMaker, call_of, make_table
-from tests.support.stalling import Stalling, stalling
+from tests.support.catalog.catalog import MetastoreMaker, call_of, make_table
+from tests.support.servers.stalling import Stalling, stalling
 
 pytestmark = pytest.mark.on_one_database
 

@@ -14,9 +14,9 @@ from metastore.service.compaction import compaction_workers
 from metastore.service.compaction.abort_cleaner import clean_aborted
 from metastore.service.compaction.cleaner import clean
 from tests.service.compaction.test_initiator import acid_table, get_table_of
-from tests.support import acid_steps as acid
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
-from tests.support.cleaning import MAJOR, names, queue_unasked, rush, shown, stuck, work, written
+from tests.support.acid import acid_steps as acid
+from tests.support.acid.cleaning import MAJOR, names, queue_unasked, rush, shown, stuck, work, written
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_table
 
 
 def test_what_aborted_transactions_left_is_deleted_when_it_is_old(call: Call) -> None:

@@ -14,10 +14,10 @@ from metastore.service.catalog.tables.tables import drop_table
 from metastore.service.compaction import cleaner
 from metastore.service.compaction.cleaner import clean
 from tests.service.compaction.test_initiator import acid_table, get_table_of
-from tests.support import acid_steps as acid
-from tests.support.catalog import MetastoreMaker, add_partitions
-from tests.support.cleaning import MINOR, names, rush, shown, states, stuck, work, written
-from tests.support.statement_counts import StatementCounts
+from tests.support.acid import acid_steps as acid
+from tests.support.acid.cleaning import MINOR, names, rush, shown, states, stuck, work, written
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions
+from tests.support.databases.statement_counts import StatementCounts
 
 
 def test_what_a_compaction_replaced_is_deleted_and_its_writes_forgotten(call: Call) -> None:

@@ -34,8 +34,8 @@ from metastore.service.transactions.house_keeping import delete_ended
 from metastore.service.transactions.transactions import get_open_transactions
 from metastore.service.transactions.write_ids import get_valid_write_ids
 from tests.service.compaction.test_initiator import acid_table
-from tests.support import txns
-from tests.support.catalog import MetastoreMaker, call_of
+from tests.support.acid import txns
+from tests.support.catalog.catalog import MetastoreMaker, call_of
 
 Snapshot = tuple[SeenWriteIds, Transactions]
 NUMBERS = iter(range(1_000_000))

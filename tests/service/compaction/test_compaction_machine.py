@@ -29,7 +29,7 @@ from metastore.service.call.context import Call, Metastore
 from metastore.service.compaction import compaction_workers, compactions
 from metastore.service.compaction.compaction_history import housekeep
 from metastore.service.transactions import compactors
-from tests.support.catalog import MetastoreMaker
+from tests.support.catalog.catalog import MetastoreMaker
 
 DATABASES = (f"d{number}" for number in count())
 OBJECTS = st.tuples(st.sampled_from(["t", "u"]), st.sampled_from([None, "p=1"]))

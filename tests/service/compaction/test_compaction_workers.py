@@ -11,10 +11,10 @@ from metastore.service.compaction import compaction_workers as workers
 from metastore.service.compaction import compactions
 from metastore.service.compaction.compaction_history import housekeep
 from metastore.store.schema import model as schema
-from tests.support import acid_steps as acid
-from tests.support import txns
-from tests.support.catalog import MetastoreMaker, call_of
-from tests.support.compaction_queue import MINOR, ask, shown, states, take
+from tests.support.acid import acid_steps as acid
+from tests.support.acid import txns
+from tests.support.acid.compaction_queue import MINOR, ask, shown, states, take
+from tests.support.catalog.catalog import MetastoreMaker, call_of
 
 
 def test_a_compaction_that_commits_is_no_write_to_its_table_and_one_that_aborts_is_cleaned_up(call: Call) -> None:

@@ -28,11 +28,11 @@ from metastore.service.compaction.compaction_history import housekeep
 from metastore.service.transactions import compactors
 from metastore.store.compaction import compactions as store
 from tests.service.compaction.test_initiator import acid_table
-from tests.support import acid_steps as acid
-from tests.support import txns
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
-from tests.support.compaction_queue import MAJOR, MINOR, T, ask, shown, states, take
-from tests.support.statement_counts import StatementCounts
+from tests.support.acid import acid_steps as acid
+from tests.support.acid import txns
+from tests.support.acid.compaction_queue import MAJOR, MINOR, T, ask, shown, states, take
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.databases.statement_counts import StatementCounts
 
 
 def test_a_compaction_goes_from_the_queue_into_the_history(call: Call) -> None:

@@ -12,9 +12,9 @@ from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import drop_table, get_table
 from metastore.service.compaction import compaction_workers, compactions
 from metastore.service.compaction.initiator import initiate
-from tests.support import acid_steps as acid
-from tests.support.catalog import MetastoreMaker, Statements, add_partitions, call_of, make_table
-from tests.support.statement_counts import StatementCounts
+from tests.support.acid import acid_steps as acid
+from tests.support.catalog.catalog import MetastoreMaker, Statements, add_partitions, call_of, make_table
+from tests.support.databases.statement_counts import StatementCounts
 
 MAJOR, MINOR = CompactionType.MAJOR, CompactionType.MINOR
 INSERT_ONLY = {"transactional": "true", "transactional_properties": "insert_only"}

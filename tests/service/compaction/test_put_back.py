@@ -11,8 +11,8 @@ from metastore.service.call.context import Call
 from metastore.service.compaction import compaction_workers as workers
 from metastore.service.transactions import compactors, transactions
 from metastore.store.schema import model as schema
-from tests.support import txns
-from tests.support.compaction_queue import ask, shown, states, take
+from tests.support.acid import txns
+from tests.support.acid.compaction_queue import ask, shown, states, take
 
 REASON = "bucket 3 has times before 1678"
 

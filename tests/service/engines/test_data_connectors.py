@@ -17,8 +17,8 @@ from metastore.service.catalog import databases
 from metastore.service.catalog.tables import tables
 from metastore.service.engines import data_connectors
 from metastore.service.operations import notifications
-from tests.support.catalog import MetastoreMaker, call_of, make_table
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import MetastoreMaker, call_of, make_table
+from tests.support.databases.statement_counts import StatementCounts
 
 pytestmark = pytest.mark.on_one_database
 

@@ -22,8 +22,8 @@ from metastore.service.engines import indexes
 from metastore.service.operations import notifications
 from metastore.store.core.database import Session
 from metastore.store.schema.indexes import indexes as rows
-from tests.support.catalog import make_database, make_table
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import make_database, make_table
+from tests.support.databases.statement_counts import StatementCounts
 
 pytestmark = pytest.mark.on_one_database
 

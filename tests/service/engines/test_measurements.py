@@ -13,8 +13,8 @@ from metastore.errors import MetaError
 from metastore.idl import GetReplicationMetricsRequest, GetRuntimeStatsRequest, ReplicationMetricList, ReplicationMetrics, RuntimeStat
 from metastore.service.call.context import Call
 from metastore.service.engines import replication_metrics, runtime_statistics
-from tests.support.catalog import MetastoreMaker
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import MetastoreMaker
+from tests.support.databases.statement_counts import StatementCounts
 
 pytestmark = pytest.mark.on_one_database
 

@@ -16,8 +16,8 @@ from metastore.service.call.context import Call
 from metastore.service.catalog import catalogs, databases
 from metastore.service.engines import procedures
 from metastore.store.schema import engines as schema_engine
-from tests.support.catalog import make_database
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import make_database
+from tests.support.databases.statement_counts import StatementCounts
 
 pytestmark = pytest.mark.on_one_database
 

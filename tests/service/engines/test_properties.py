@@ -10,7 +10,7 @@ import pytest
 from metastore.errors import MetaError, NoSuchObject
 from metastore.service.call.context import Call
 from metastore.service.engines import properties
-from tests.support.statement_counts import StatementCounts
+from tests.support.databases.statement_counts import StatementCounts
 
 pytestmark = pytest.mark.on_one_database
 

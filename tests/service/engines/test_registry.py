@@ -25,9 +25,9 @@ from metastore.service.catalog import databases
 from metastore.service.catalog.catalogs import create_startup_objects
 from metastore.service.engines import registry
 from metastore.service.operations import notifications
-from tests.support.catalog import call_of, make_database
-from tests.support.recording import Before, Remembering, Within, listening
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import call_of, make_database
+from tests.support.catalog.recording import Before, Remembering, Within, listening
+from tests.support.databases.statement_counts import StatementCounts
 
 pytestmark = pytest.mark.on_one_database
 

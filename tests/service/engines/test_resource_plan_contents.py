@@ -13,8 +13,8 @@ from metastore.idl import WMFullResourcePlan, WMMapping, WMNullablePool, WMPool,
 from metastore.service.call.context import Call
 from metastore.service.engines import resource_plan_contents as contents
 from metastore.service.engines.resource_plans import ENABLED, get_resource_plan
-from tests.support.plans import alter, create, link, pool, trigger
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.plans import alter, create, link, pool, trigger
+from tests.support.databases.statement_counts import StatementCounts
 
 pytestmark = pytest.mark.on_one_database
 

@@ -22,9 +22,9 @@ from metastore.service.engines.resource_plans import (
     get_resource_plan,
     validate_resource_plan,
 )
-from tests.support.catalog import MetastoreMaker, call_of
-from tests.support.plans import alter, create, pool, states, trigger
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import MetastoreMaker, call_of
+from tests.support.catalog.plans import alter, create, pool, states, trigger
+from tests.support.databases.statement_counts import StatementCounts
 
 pytestmark = pytest.mark.on_one_database
 

@@ -23,8 +23,8 @@ from metastore.service.call import clock
 from metastore.service.call.context import Call
 from metastore.service.engines import scheduled_queries as service
 from metastore.store.schema.engines import scheduled_executions
-from tests.support.catalog import MetastoreMaker, call_of
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import MetastoreMaker, call_of
+from tests.support.databases.statement_counts import StatementCounts
 
 pytestmark = pytest.mark.on_one_database
 

@@ -14,7 +14,7 @@ from metastore.service.compaction.compactions import compact
 from metastore.service.operations import browsing
 from metastore.service.operations.browsing import Page
 from metastore.service.transactions.transactions import abort_transaction, open_transactions
-from tests.support.catalog import add_partitions, make_database, make_table
+from tests.support.catalog.catalog import add_partitions, make_database, make_table
 
 pytestmark = pytest.mark.on_one_database
 

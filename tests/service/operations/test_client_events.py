@@ -14,8 +14,8 @@ from metastore.service.call.context import Call
 from metastore.service.call.names import TableName
 from metastore.service.catalog.tables import tables
 from metastore.service.operations import notifications
-from tests.support.catalog import make_table
-from tests.support.event_log import events, fire, message, newest, partitioned, written
+from tests.support.catalog.catalog import make_table
+from tests.support.catalog.event_log import events, fire, message, newest, partitioned, written
 
 pytestmark = pytest.mark.on_one_database
 

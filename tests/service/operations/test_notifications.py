@@ -42,9 +42,9 @@ from metastore.service.operations import notifications
 from metastore.service.transactions import transactions
 from metastore.service.transactions.commit import commit_transaction
 from metastore.store.operations import notifications as rows
-from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
-from tests.support.event_log import events, fire, message, newest, partitioned, types, written
-from tests.support.statement_counts import StatementCounts
+from tests.support.catalog.catalog import MetastoreMaker, call_of, make_database, make_table
+from tests.support.catalog.event_log import events, fire, message, newest, partitioned, types, written
+from tests.support.databases.statement_counts import StatementCounts
 
 
 def test_an_empty_log(call: Call) -> None:

@@ -10,7 +10,7 @@ from metastore.service.call.context import Call
 from metastore.service.call.releases import ReleaseTraces, Sign
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import get_table
-from tests.support.catalog import make_database, make_table
+from tests.support.catalog.catalog import make_database, make_table
 
 CALLS = {
     "2.3": [("get_database", ("db",)), ("get_table", ("db", "t")), ("drop_partitions_req", (None,))],

@@ -13,7 +13,7 @@ from metastore.service.call.names import TableName
 from metastore.service.catalog.tables import tables
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.operations.server import get_config_value, get_meta_conf, set_meta_conf
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_table
 
 pytestmark = pytest.mark.on_one_database
 

@@ -18,8 +18,8 @@ from metastore.service.operations.health import Readiness
 from metastore.service.operations.observations import Observer, unattended_compactions
 from metastore.store.core.database import Database
 from metastore.store.schema.model import compactions
-from tests.support.compaction_queue import ask, take
-from tests.support.servers import serving
+from tests.support.acid.compaction_queue import ask, take
+from tests.support.servers.servers import serving
 
 
 def age(database: Database) -> None:

@@ -23,8 +23,8 @@ from metastore.store.fast_paths import mysql_statements
 from metastore.store.schema import model as schema
 from metastore.store.transactions import components
 from metastore.store.transactions.transactions import COMPONENTS, add_holds
-from tests.support.changes import completed, events, judged_by, left, of_another
-from tests.support.txns import (
+from tests.support.acid.changes import completed, events, judged_by, left, of_another
+from tests.support.acid.txns import (
     DELETE,
     INSERT,
     READ,
@@ -41,7 +41,7 @@ from tests.support.txns import (
     rows,
     write,
 )
-from tests.support.waiting import beside, waited_for
+from tests.support.servers.waiting import beside, waited_for
 
 
 def state(call: Call, key: int) -> object:

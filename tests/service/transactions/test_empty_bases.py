@@ -23,8 +23,8 @@ from metastore.service.transactions import transactions, write_ids
 from metastore.service.transactions.commit import commit_transaction
 from metastore.warehouse import acid as folders
 from tests.service.compaction.test_initiator import acid_table, get_table_of
-from tests.support.acid_steps import fill
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.acid.acid_steps import fill
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_table
 
 KEEPS_DATA = {"truncateSkipDataDeletion": "true"}
 

@@ -21,10 +21,10 @@ from metastore.service.call.context import Call
 from metastore.service.operations import notifications
 from metastore.service.transactions import fast_paths, transactions
 from metastore.store.schema import model as schema
-from tests.support import txns
-from tests.support.catalog import MetastoreMaker, call_of
-from tests.support.fast_path_scenarios import MAX_OPEN, SCENARIOS, Scenario, World
-from tests.support.txns import INSERT
+from tests.support.acid import txns
+from tests.support.acid.fast_path_scenarios import MAX_OPEN, SCENARIOS, Scenario, World
+from tests.support.acid.txns import INSERT
+from tests.support.catalog.catalog import MetastoreMaker, call_of
 
 BASE = 1000
 """A number that only the ids of transactions exceed: so they are recognised in an outcome."""

@@ -27,8 +27,8 @@ from metastore.store.transactions import locks as lock_rows
 from metastore.store.transactions import transactions as transaction_rows
 from metastore.store.transactions.locks import NewLock
 from metastore.store.transactions.transactions import ABORTED, COMPONENTS, LOCKS, OPEN, add_holds
-from tests.support.changes import of_another
-from tests.support.txns import (
+from tests.support.acid.changes import of_another
+from tests.support.acid.txns import (
     EXCLUSIVE,
     INSERT,
     READ,
@@ -46,7 +46,7 @@ from tests.support.txns import (
     rows,
     write,
 )
-from tests.support.waiting import beside, waited_for
+from tests.support.servers.waiting import beside, waited_for
 
 
 def test_a_commit_takes_along_what_is_noted_while_it_waits(call: Call) -> None:

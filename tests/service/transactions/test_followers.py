@@ -32,9 +32,9 @@ from metastore.store.schema.model import (
 )
 from metastore.store.transactions import write_ids as write_id_rows
 from metastore.store.transactions.write_ids import TableKey
-from tests.support.catalog import add_partitions, make_database, make_table
-from tests.support.txns import INSERT, UPDATE, allocate, begin, begin_one, commit, count, rows, valid, write
-from tests.support.waiting import beside
+from tests.support.acid.txns import INSERT, UPDATE, allocate, begin, begin_one, commit, count, rows, valid, write
+from tests.support.catalog.catalog import add_partitions, make_database, make_table
+from tests.support.servers.waiting import beside
 
 KEYS = [("k", "string")]
 TABLES = (*ORDER, lock_components)

@@ -18,9 +18,7 @@ from metastore.store.core.database import Session
 from metastore.store.schema import model as schema
 from metastore.store.transactions import house_keeping as row_functions
 from metastore.store.transactions.write_ids import TableKey
-from tests.support.catalog import MetastoreMaker, call_of
-from tests.support.recording import Remembering, Within, listening
-from tests.support.txns import (
+from tests.support.acid.txns import (
     EXCLUSIVE,
     INSERT,
     READ,
@@ -42,6 +40,8 @@ from tests.support.txns import (
     valid,
     write,
 )
+from tests.support.catalog.catalog import MetastoreMaker, call_of
+from tests.support.catalog.recording import Remembering, Within, listening
 
 EVERYTHING = (
     schema.transactions,

@@ -8,9 +8,9 @@ from metastore.idl import LockComponent, LockLevel, LockRequest, LockState, Lock
 from metastore.service.call import clock
 from metastore.service.call.context import Call
 from metastore.service.transactions import locks
-from tests.support.catalog import MetastoreMaker, call_of
-from tests.support.statement_counts import StatementCounts
-from tests.support.txns import begin, begin_one
+from tests.support.acid.txns import begin, begin_one
+from tests.support.catalog.catalog import MetastoreMaker, call_of
+from tests.support.databases.statement_counts import StatementCounts
 
 READ, WRITE, EXCLUSIVE = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE
 GRANTED, WAITING = LockState.ACQUIRED, LockState.WAITING

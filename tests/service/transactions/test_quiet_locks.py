@@ -23,9 +23,7 @@ from metastore.store.schema import model as schema
 from metastore.store.transactions import locks as lock_rows
 from metastore.store.transactions.components import Intent
 from metastore.store.transactions.locks import NewLock
-from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
-from tests.support.statement_counts import StatementCounts
-from tests.support.txns import (
+from tests.support.acid.txns import (
     EXCL_WRITE,
     EXCLUSIVE,
     INSERT,
@@ -41,7 +39,9 @@ from tests.support.txns import (
     count,
     rows,
 )
-from tests.support.waiting import beside
+from tests.support.catalog.catalog import MetastoreMaker, call_of, make_database, make_table
+from tests.support.databases.statement_counts import StatementCounts
+from tests.support.servers.waiting import beside
 
 ACQUIRED, WAITING = LockState.ACQUIRED, LockState.WAITING
 

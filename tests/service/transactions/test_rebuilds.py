@@ -28,10 +28,10 @@ from metastore.service.catalog.tables.tables import drop_table, get_table, updat
 from metastore.service.compaction import compactions
 from metastore.service.transactions import rebuilds, transactions, write_ids
 from metastore.store.schema import model as schema
-from tests.support.catalog import make_database, make_table
-from tests.support.snapshots import format_write_ids
-from tests.support.statement_counts import StatementCounts
-from tests.support.txns import INSERT, UPDATE, abort, begin, begin_one, commit, rows, write
+from tests.support.acid.snapshots import format_write_ids
+from tests.support.acid.txns import INSERT, UPDATE, abort, begin, begin_one, commit, rows, write
+from tests.support.catalog.catalog import make_database, make_table
+from tests.support.databases.statement_counts import StatementCounts
 
 
 def rebuild(call: Call, transaction: int, table: str = "v") -> int:

@@ -14,9 +14,9 @@ from metastore.service.catalog.tables.tables import drop_table
 from metastore.service.compaction import compactions
 from metastore.service.compaction.cleaner import clean
 from tests.service.compaction.test_initiator import acid_table, get_table_of
-from tests.support import acid_steps as acid
-from tests.support.catalog import add_partitions, columns_of
-from tests.support.cleaning import MAJOR, shown, states
+from tests.support.acid import acid_steps as acid
+from tests.support.acid.cleaning import MAJOR, shown, states
+from tests.support.catalog.catalog import add_partitions, columns_of
 
 NAME = TableName("hive", "default", "t")
 

@@ -20,8 +20,8 @@ from metastore.service.operations import notifications
 from metastore.store.operations import notifications as log_rows
 from metastore.store.schema import model as schema
 from metastore.store.transactions.transactions import RANGES
-from tests.support.catalog import MetastoreMaker, make_table
-from tests.support.txns import INSERT, abort, allocate, begin, begin_one, commit, count, rows, write
+from tests.support.acid.txns import INSERT, abort, allocate, begin, begin_one, commit, count, rows, write
+from tests.support.catalog.catalog import MetastoreMaker, make_table
 
 pytestmark = pytest.mark.on_one_database
 

@@ -15,8 +15,7 @@ from metastore.store.drivers.contract import Row
 from metastore.store.schema import model as schema
 from metastore.store.transactions import locks as lock_rows
 from metastore.store.transactions.locks import Held
-from tests.support.catalog import MetastoreMaker, call_of
-from tests.support.txns import (
+from tests.support.acid.txns import (
     DELETE,
     EXCL_WRITE,
     EXCLUSIVE,
@@ -34,6 +33,7 @@ from tests.support.txns import (
     component,
     rows,
 )
+from tests.support.catalog.catalog import MetastoreMaker, call_of
 
 GRANTED, WAITING, REFUSED = LockState.ACQUIRED, LockState.WAITING, LockState.NOT_ACQUIRED
 NO_TXN = DataOperationType.NO_TXN

@@ -24,7 +24,7 @@ from metastore.rules.transactions.snapshots import format_transactions, of_reply
 from metastore.rules.transactions.transactions import Intent, RowChange, conflict
 from metastore.service.call.context import Call
 from metastore.service.transactions import house_keeping, locks, transactions
-from tests.support.txns import (
+from tests.support.acid.txns import (
     EXCL_WRITE,
     EXCLUSIVE,
     INSERT,

@@ -1,7 +1,7 @@
 """Numbers of SQL statements of each operation on transactions, write ids and locks: they do not grow with the request.
 
-The numbers are in statement_counts.json (`tests/support/statement_counts.py`). BEGIN and COMMIT are not counted. A count of 1 is a
-statement that commits by itself, except where a comment says otherwise. On PostgreSQL one statement does the most frequent change, and
+The numbers are in statement_counts.json (`tests/support/databases/statement_counts.py`). BEGIN and COMMIT are not counted. A count of 1 is
+a statement that commits by itself, except where a comment says otherwise. On PostgreSQL one statement does the most frequent change, and
 counts as one more where it finds more to do. On MariaDB the statements of such a change are sent together, with a guard among them, and
 count in addition where the guard refuses.
 """
@@ -27,9 +27,7 @@ from metastore.store.transactions import components
 from metastore.store.transactions import transactions as transaction_rows
 from metastore.store.transactions import write_ids as write_id_rows
 from metastore.store.transactions.write_id_snapshots import snapshot_query
-from tests.support.catalog import MetastoreMaker
-from tests.support.statement_counts import StatementCounts
-from tests.support.txns import (
+from tests.support.acid.txns import (
     INSERT,
     READ,
     SELECT,
@@ -43,6 +41,8 @@ from tests.support.txns import (
     commit,
     component,
 )
+from tests.support.catalog.catalog import MetastoreMaker
+from tests.support.databases.statement_counts import StatementCounts
 
 SIZES = [1, 20, 40]
 """Sizes of a request. One is the most frequent and has numbers of its own; the numbers of twenty and of forty are the same."""

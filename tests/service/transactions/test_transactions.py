@@ -21,9 +21,7 @@ from metastore.service.transactions.commit import latest_in_conflict
 from metastore.store.core.database import Session
 from metastore.store.schema.model import transactions as transaction_rows
 from metastore.store.transactions import transactions as transaction_store
-from tests.support.catalog import MetastoreMaker, add_partitions, call_of, make_table
-from tests.support.recording import Remembering, Within, listening
-from tests.support.txns import (
+from tests.support.acid.txns import (
     DELETE,
     INSERT,
     SELECT,
@@ -38,6 +36,8 @@ from tests.support.txns import (
     rows,
     write,
 )
+from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_table
+from tests.support.catalog.recording import Remembering, Within, listening
 
 
 def state(call: Call, key: int) -> str:

@@ -26,7 +26,7 @@ from metastore.store.transactions import write_ids as write_id_rows
 from metastore.store.transactions.transactions import LOCKS, RANGES, WRITE_IDS
 from metastore.store.transactions.write_id_snapshots import snapshot_query
 from metastore.store.transactions.write_ids import Range, TableKey
-from tests.support.txns import (
+from tests.support.acid.txns import (
     INSERT,
     READ,
     UPDATE,
@@ -48,7 +48,7 @@ from tests.support.txns import (
     valid,
     write,
 )
-from tests.support.waiting import beside, waited_for
+from tests.support.servers.waiting import beside, waited_for
 
 KEY = TableKey("hive", "db", "t")
 STORED = (schema.write_ids, schema.write_id_ranges)

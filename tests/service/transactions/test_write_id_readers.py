@@ -18,8 +18,7 @@ from metastore.service.transactions import house_keeping, locks, write_ids
 from metastore.store.compaction import compactions
 from metastore.store.compaction.compactions import CompactedObject
 from metastore.store.schema import model as schema
-from tests.support.catalog import MetastoreMaker, call_of, make_database, make_table
-from tests.support.txns import (
+from tests.support.acid.txns import (
     INSERT,
     READ,
     abort,
@@ -38,6 +37,7 @@ from tests.support.txns import (
     valid,
     write,
 )
+from tests.support.catalog.catalog import MetastoreMaker, call_of, make_database, make_table
 
 STORED = (schema.write_ids, schema.write_id_ranges)
 

@@ -12,9 +12,7 @@ from metastore.store.core.database import Session
 from metastore.store.schema import model as schema
 from metastore.store.transactions import write_id_snapshots
 from metastore.store.transactions.write_ids import TableKey
-from tests.support.catalog import Statements, call_of
-from tests.support.recording import Remembering, Within, listening
-from tests.support.txns import (
+from tests.support.acid.txns import (
     INSERT,
     READ,
     UPDATE,
@@ -30,6 +28,8 @@ from tests.support.txns import (
     valid,
     write,
 )
+from tests.support.catalog.catalog import Statements, call_of
+from tests.support.catalog.recording import Remembering, Within, listening
 
 
 def test_ids_count_from_one_in_each_table_and_stay_with_their_transaction(call: Call) -> None:

@@ -12,7 +12,7 @@ from metastore.idl import TxnState
 from metastore.spark import sql
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.transaction.readers import close_all
-from tests.support.servers import serving
+from tests.support.servers.servers import serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 ACID = "TBLPROPERTIES ('transactional'='true', 'no_auto_compaction'='true')"

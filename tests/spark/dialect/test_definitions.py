@@ -12,7 +12,7 @@ from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.session.catalog import WrongColumns
 from tests.spark.dialect.conftest import Sql
-from tests.support.acid_tables import stored_table
+from tests.support.acid.acid_tables import stored_table
 
 FULL = """
 CREATE TABLE t (

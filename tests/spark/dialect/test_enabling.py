@@ -19,7 +19,7 @@ from metastore.spark.dialect.running import ReadBlindly, check_not_blind
 from metastore.spark.session import connections as connections_module
 from metastore.spark.session.catalog import WrongColumns
 from tests.spark.dialect.conftest import Sql
-from tests.support.acid_tables import stored_table
+from tests.support.acid.acid_tables import stored_table
 
 ROWS = [(1, "Jerry", 5000), (2, "Tom", 8000), (3, "Kate", 6000)]
 

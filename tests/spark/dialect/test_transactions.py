@@ -17,7 +17,7 @@ from metastore.spark.grammar.tokens import WrongStatement
 from metastore.spark.reading import reading
 from metastore.spark.session.assignment import DoesNotFit
 from tests.spark.dialect.conftest import Sql
-from tests.support.waiting import until
+from tests.support.servers.waiting import until
 
 
 def test_a_transaction_is_seen_as_a_whole_or_not_at_all(run: Sql, emp: str, spark: SparkSession, database: str) -> None:

@@ -19,7 +19,7 @@ from metastore.rules.accounts.delegation_tokens import DelegationToken as Writte
 from metastore.service.accounts import users
 from metastore.store.core import migrate
 from metastore.store.core.database import Database
-from tests.support.servers import serving
+from tests.support.servers.servers import serving
 
 TOKEN = Written(b"identifier", b"password")
 TEXT = TOKEN.to_text()

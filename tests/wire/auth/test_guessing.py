@@ -26,8 +26,8 @@ from metastore.wire.auth.negotiation import BAD, COMPLETE, OK, START, login_mess
 from metastore.wire.auth.passwords import Check, Passwords, PasswordStore
 from metastore.wire.auth.sasl import ClientRefused, TooManyTries
 from metastore.wire.sockets.addresses import site_of
-from tests.support.servers import Server, run_command, serving
-from tests.support.waiting import until
+from tests.support.servers.servers import Server, run_command, serving
+from tests.support.servers.waiting import until
 from tests.wire.auth.speaking import Speaker, logged_in, post, request
 
 PASSWORD = "correct horse"

@@ -17,7 +17,7 @@ from metastore.client import connect
 from metastore.service.call.context import Metastore
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.sockets.settings import WireSettings
-from tests.support.stub_server import HANDLERS, Stub
+from tests.support.servers.stub_server import HANDLERS, Stub
 from tests.wire.auth.speaking import post, request, value
 
 STATUS = request("getStatus")

@@ -20,7 +20,7 @@ from metastore.config import Config, ConfigError
 from metastore.wire.auth import jwt as tokens
 from metastore.wire.auth.jwt import Tokens
 from metastore.wire.auth.sasl import ClientRefused
-from tests.support.issuer import AUDIENCE, Issuer
+from tests.support.logins.issuer import AUDIENCE, Issuer
 
 
 @pytest.fixture

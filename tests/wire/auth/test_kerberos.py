@@ -14,7 +14,7 @@ import pytest
 from metastore.config import ConfigError
 from metastore.service.call.identity import Login
 from metastore.wire.auth.sasl import ClientRefused, Layer, LoginDone
-from tests.support.kdc import REALM, SERVICE, Kdc, realm
+from tests.support.logins.kdc import REALM, SERVICE, Kdc, realm
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 

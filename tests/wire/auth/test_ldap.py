@@ -16,9 +16,9 @@ from metastore.wire.auth.ldap import Ldap
 from metastore.wire.auth.ldap_names import canonical, first_value, lies_below, name_in_pattern
 from metastore.wire.auth.negotiation import BAD
 from metastore.wire.auth.sasl import ClientRefused
-from tests.support import slapd
-from tests.support.servers import serving
-from tests.support.slapd import ADMIN, PASSWORD, SUFFIX, Directory
+from tests.support.logins import slapd
+from tests.support.logins.slapd import ADMIN, PASSWORD, SUFFIX, Directory
+from tests.support.servers.servers import serving
 from tests.wire.auth.speaking import Speaker, logged_in
 
 pytestmark = pytest.mark.skipif(slapd.PROGRAM is None, reason="needs slapd (Debian's package slapd)")

@@ -21,9 +21,9 @@ from metastore.client_login import Bearer, LoginError, Plain, Token
 from metastore.idl import Database, MetaException
 from metastore.wire.auth.negotiation import BAD, COMPLETE
 from metastore.wire.messages.protocol import Unreadable
-from tests.support.certificates import Authority
-from tests.support.issuer import AUDIENCE, Issuer
-from tests.support.servers import Server, run_command, serving
+from tests.support.logins.certificates import Authority
+from tests.support.logins.issuer import AUDIENCE, Issuer
+from tests.support.servers.servers import Server, run_command, serving
 from tests.wire.auth.speaking import Speaker, logged_in, post, request, value
 
 PASSWORD = "correct horse"

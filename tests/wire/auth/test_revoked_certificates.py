@@ -13,9 +13,9 @@ import pytest
 
 from metastore.client import Client, connect
 from metastore.wire.messages.protocol import Unreadable
-from tests.support.certificates import Authority
-from tests.support.servers import Server, run_command, serving
-from tests.support.waiting import until
+from tests.support.logins.certificates import Authority
+from tests.support.servers.servers import Server, run_command, serving
+from tests.support.servers.waiting import until
 
 
 @dataclass(frozen=True)

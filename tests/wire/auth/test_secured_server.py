@@ -17,12 +17,12 @@ from metastore.client import connect
 from metastore.client_login import LoginError
 from metastore.idl import Database, FieldSchema, MetaException, NoSuchObjectException, SerDeInfo, StorageDescriptor, Table
 from metastore.rules.accounts.delegation_tokens import read_token
-from tests.support.kdc import REALM, Kdc
-from tests.support.servers import COMMAND, ROOT, Server, environment, serving
+from tests.support.logins.kdc import REALM, Kdc
+from tests.support.servers.servers import COMMAND, ROOT, Server, environment, serving
 
 pytest.importorskip("gssapi", reason="built with libkrb5-dev: pip install '.[kerberos]'")
 
-from tests.support.secured import ALICE, HIVE_SERVER, OOZIE, PROTECTIONS, Secured
+from tests.support.logins.secured import ALICE, HIVE_SERVER, OOZIE, PROTECTIONS, Secured
 
 
 @pytest.fixture(scope="module")

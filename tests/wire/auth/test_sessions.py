@@ -23,9 +23,9 @@ from metastore.service.call.identity import Login
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.sockets.settings import WireSettings
 from metastore.wire.sockets.transport import EndOfStream
-from tests.support.servers import Server, run_command, serving
-from tests.support.stub_server import HANDLERS, Stub
-from tests.support.waiting import until
+from tests.support.servers.servers import Server, run_command, serving
+from tests.support.servers.stub_server import HANDLERS, Stub
+from tests.support.servers.waiting import until
 from tests.wire.auth.speaking import Speaker, request
 
 PASSWORD = "correct horse"

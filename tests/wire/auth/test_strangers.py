@@ -19,7 +19,7 @@ from metastore.service.call.identity import Login
 from metastore.wire.connection import connection
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.sockets.settings import WireSettings
-from tests.support.stub_server import HANDLERS, Stub
+from tests.support.servers.stub_server import HANDLERS, Stub
 from tests.wire.auth.speaking import Speaker, request
 
 WAIT = 0.5

@@ -14,7 +14,7 @@ from metastore.client import Client, connect
 from metastore.methods.interface.signatures import signature
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.messages.protocol import Dialect, write_message
-from tests.support.stub_server import Start, Stub
+from tests.support.servers.stub_server import Start, Stub
 
 DIALECTS = [(protocol, framed) for protocol in ("binary", "compact") for framed in (False, True)]
 

@@ -23,7 +23,7 @@ from metastore.wire.connection.server import ServerThread
 from metastore.wire.messages.protocol import Dialect, read_message, write_message
 from metastore.wire.sockets.settings import WireSettings
 from metastore.wire.sockets.transport import Feed, frame_feed
-from tests.support.stub_server import HANDLERS, Start, Stub
+from tests.support.servers.stub_server import HANDLERS, Start, Stub
 from tests.wire.connection.test_calls import DIALECTS, receive, wait_until
 
 BINARY = Dialect("binary", framed=False)

@@ -12,8 +12,8 @@ from pathlib import Path
 from metastore import idl
 from metastore.client import Client, connect
 from metastore.wire.sockets.descriptors import PAUSE
-from tests.support.servers import COMMAND, Server, serving
-from tests.support.waiting import until
+from tests.support.servers.servers import COMMAND, Server, serving
+from tests.support.servers.waiting import until
 from tests.telemetry.test_log_of_calls import events, workers
 from tests.telemetry.test_telemetry import STORAGE
 from tests.wire.http.test_pages import get, sample

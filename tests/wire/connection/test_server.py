@@ -26,8 +26,8 @@ from metastore.service.call.context import Metastore
 from metastore.wire.connection.server import ServerThread
 from metastore.wire.messages.protocol import Unreadable
 from metastore.wire.sockets.settings import WireSettings
-from tests.support.processes import children, runs
-from tests.support.stub_server import HANDLERS, Stub
+from tests.support.servers.processes import children, runs
+from tests.support.servers.stub_server import HANDLERS, Stub
 from tests.wire.connection.test_calls import wait_until
 
 PROGRAM = """
@@ -37,8 +37,8 @@ from typing import cast
 from metastore import log
 from metastore.wire.connection.server import Supervisor
 from metastore.wire.sockets.settings import WireSettings
-from tests.support.methods import entries
-from tests.support.stub_server import HANDLERS, Stub
+from tests.support.catalog.methods import entries
+from tests.support.servers.stub_server import HANDLERS, Stub
 
 log.configure("warning")
 

@@ -12,8 +12,8 @@ import pytest
 from metastore.config import ConfigError
 from metastore.wire.sockets.settings import WireSettings
 from metastore.wire.sockets.tls import certificates
-from tests.support.certificates import Authority
-from tests.support.servers import run_command, serving
+from tests.support.logins.certificates import Authority
+from tests.support.servers.servers import run_command, serving
 
 
 @pytest.fixture

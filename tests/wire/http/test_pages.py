@@ -20,10 +20,10 @@ import pytest
 
 from metastore.client import connect
 from metastore.idl import Database, OpenTxnRequest
-from tests.support.certificates import Authority
-from tests.support.processes import children
-from tests.support.servers import COMMAND, ROOT, environment, free_port, serving
-from tests.support.waiting import until
+from tests.support.logins.certificates import Authority
+from tests.support.servers.processes import children
+from tests.support.servers.servers import COMMAND, ROOT, environment, free_port, serving
+from tests.support.servers.waiting import until
 
 PROMTOOL = shutil.which("promtool")
 

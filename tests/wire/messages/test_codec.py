@@ -22,8 +22,8 @@ from metastore.idl import ColumnStatisticsData, ColumnStatisticsObj, PartitionsS
 from metastore.wire import codec
 from metastore.wire.codec import pure, pure_binary, pure_encoder
 from metastore.wire.sockets.transport import EndOfStream, Feed, Malformed
-from tests.support.messages import PIECES, broken, decoded, encoded, random_message, with_odd_value
-from tests.support.servers import ROOT
+from tests.support.catalog.messages import PIECES, broken, decoded, encoded, random_message, with_odd_value
+from tests.support.servers.servers import ROOT
 
 PURE = os.environ.get("METASTORE_CODEC") == "pure"
 TEXT = (TType.STRING, TType.BINARY)
@@ -269,6 +269,6 @@ assert codec.IMPLEMENTATION == "pure"
 
 @pytest.mark.parametrize("seed", range(3))
 def test_threads_that_read_the_first_messages_of_a_process_read_them_whole(seed: int) -> None:
-    command = [sys.executable, "-m", "tests.support.first_messages", str(seed)]
+    command = [sys.executable, "-m", "tests.support.catalog.first_messages", str(seed)]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert ended.stdout == ""

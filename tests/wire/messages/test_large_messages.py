@@ -21,8 +21,8 @@ from metastore.wire.messages import protocol
 from metastore.wire.messages.protocol import Dialect, Unreadable, read_message, write_message
 from metastore.wire.sockets.settings import WireSettings
 from metastore.wire.sockets.transport import Feed, Malformed
-from tests.support.messages import PIECES, random_message, random_struct
-from tests.support.servers import Server, serving
+from tests.support.catalog.messages import PIECES, random_message, random_struct
+from tests.support.servers.servers import Server, serving
 
 MIB = 1024 * 1024
 NAMES = idl.service.get_table_objects_by_name_args

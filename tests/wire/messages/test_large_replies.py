@@ -29,7 +29,7 @@ from metastore.wire.connection.server import ServerThread
 from metastore.wire.messages import large_replies
 from metastore.wire.messages.protocol import Dialect, write_message
 from metastore.wire.sockets.settings import WireSettings
-from tests.support.catalog import add_partitions, call_of, make_table
+from tests.support.catalog.catalog import add_partitions, call_of, make_table
 
 pytestmark = pytest.mark.on_one_database
 

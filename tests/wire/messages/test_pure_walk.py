@@ -17,7 +17,7 @@ from metastore.binary import from_bytes, to_bytes
 from metastore.wire.codec import pure, pure_binary
 from metastore.wire.codec.pure_walk import MANY, MEMORY_PER_BYTE, Unusual, Walk, elements_of, end_of
 from metastore.wire.sockets.transport import EndOfStream, Feed, Malformed, TooLarge
-from tests.support.messages import PIECES, broken, random_message
+from tests.support.catalog.messages import PIECES, broken, random_message
 
 HEAD = b"\x80\x01\0\1\0\0\0\4name\0\0\0\7"
 LIMIT, NO_LIMIT = 1_000_000, 1_000_000_000

@@ -1,0 +1,1 @@
+"""Transactional tables: their files, transactions, locks and compactions."""

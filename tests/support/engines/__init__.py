@@ -1,0 +1,1 @@
+"""Java's metastore, Hive, Trino and Spark as the tests run them."""

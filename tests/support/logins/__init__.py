@@ -1,0 +1,1 @@
+"""A Kerberos realm, an LDAP server, an issuer of tokens, certificates, and a server that asks for a login."""

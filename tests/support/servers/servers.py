@@ -1,0 +1,131 @@
+"""Run `metastore serve` as a process of its own, for tests that need a real server. Never waits for a fixed time."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.servers.forking import Forked, run_forked
+from tests.support.servers.processes import children, niceness
+from tests.support.servers.waiting import until
+
+READY = "ready on "
+COMMAND = (sys.executable, "-c", "from metastore.cli import main; main()")
+ROOT = Path(__file__).parents[3]
+
+
+def free_port() -> int:
+    """Return a port that is free now, and that the system gives nobody who asks for any: it stays free while a server is started again."""
+    while True:
+        port = random.randrange(10_000, 32_000)  # below Linux's ephemeral ports
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+def listens(port: int) -> bool:
+    """Return whether a connection to a port of this machine is accepted."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that accepts calls."""
+
+    process: subprocess.Popen[str] | Forked
+    uri: str
+    log: Path
+
+    def kill(self) -> None:
+        """Kill the server; its workers, which end soon after it, have ended too."""
+        self.process.kill()
+        self.process.wait()
+        port = int(self.uri.rpartition(":")[2])
+        until(lambda: not listens(port), missing="the end of its workers")
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return the log's lines; a stack or a half-written line among them is passed over."""
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
+
+    def children(self) -> list[int]:
+        """Return its processes that run: workers, jobs, compactors."""
+        return children(self.process.pid)
+
+    def compactors(self) -> list[int]:
+        """Return the processes in which the server compacts: they are nicer than it."""
+        usual = os.getpriority(os.PRIO_PROCESS, self.process.pid)
+        return [pid for pid in self.children() if (found := niceness(pid)) is not None and found > usual]
+
+    def logged(self, **values: Any) -> list[dict[str, Any]]:
+        """Return the lines that have these values, once there is one: a call is logged after its reply is sent."""
+        return until(lambda: [line for line in self.lines() if values.items() <= line.items()], missing=f"a line with {values}")
+
+
+def environment(home: Path, changes: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables for a server whose data is below `home`. Of the settings of the user who runs the tests it keeps the codec only."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("METASTORE_") or name == "METASTORE_CODEC"}
+    return {
+        **inherited,
+        "HOME": str(home),
+        "XDG_DATA_HOME": str(home / "data"),
+        "PYTHONPATH": str(ROOT),
+        **(changes or {}),
+    }
+
+
+def run_command(
+    *arguments: str, home: Path, text: str = "", variables: Mapping[str, str] | None = None, cwd: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of `metastore`, such as `users add`, which reads a text, and return its output and its status."""
+    return run_forked(arguments, environment(home, variables), cwd, text)
+
+
+@contextmanager
+def serving(
+    *options: str,
+    home: Path,
+    command: Sequence[str] = COMMAND,
+    variables: Mapping[str, str] | None = None,
+    cwd: Path = ROOT,
+) -> Iterator[Server]:
+    """Start a server on a free port, yield it when it is ready, and end it; its log stands in `Server.log`.
+
+    It is forked from a process that has imported it, unless the command is another, or variables that may matter to imports.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    number, name = tempfile.mkstemp(prefix="server-", suffix=".log", dir=home)
+    arguments = ["serve", "--port", "0", *options]
+    process: subprocess.Popen[str] | Forked
+    with os.fdopen(number, "w") as log:
+        if command is COMMAND and all(each.startswith("METASTORE_TEST_") for each in variables or ()):
+            with open(os.devnull) as nothing:
+                process = Forked(arguments, environment(home, variables), cwd, given=nothing, errors=log)
+        else:
+            process = subprocess.Popen(
+                [*command, *arguments], stdout=subprocess.PIPE, stderr=log, text=True, env=environment(home, variables), cwd=cwd
+            )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline().strip()
+        assert line.startswith(READY), f"the server is not ready: {line!r}\n{Path(name).read_text()[-3000:]}"
+        yield Server(process, line.removeprefix(READY), Path(name))
+    finally:
+        process.terminate()
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        finally:
+            process.stdout.close()
