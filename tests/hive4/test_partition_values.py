@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from metastore.rules.values.partition_values import canonical
 from tests.hive4.conftest import Story
-from tests.hive4.test_spark import ACID, Both
+from tests.hive4.spark.test_spark import ACID, Both
 from tests.support.engines.spark_session import session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from metastore.spark import sql
 from tests.hive4.conftest import Story
-from tests.hive4.test_spark import as_hive, text
+from tests.hive4.spark.test_spark import as_hive, text
 from tests.support.engines.hive import HiveError
 from tests.support.engines.spark_session import session
 

@@ -165,7 +165,7 @@ def test_spark(sides: Sides, shadow: Shadow, tmp_path: Path) -> None:
     statements = (*SPARK, *ICEBERG)
     with (tmp_path / "log").open("w") as log:
         done = subprocess.run(
-            [python, "-m", "tests.spark.plain_sql", shadow.uri, f"file:{sides.warehouse}", *settings],
+            [python, "-m", "tests.spark.programs.plain_sql", shadow.uri, f"file:{sides.warehouse}", *settings],
             input="".join(f"{line}\n" for line in statements), stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT, check=True,
         )  # fmt: skip
     answers = [json.loads(line) for line in done.stdout.splitlines()]

@@ -2,7 +2,7 @@
 
 Hive's engine checks those that are `ENABLE` for every row that it writes, in an update for the row as a whole, and fails the statement.
 VALIDATE and RELY are for its optimizer alone. A check whose result is NULL passes. A column that a writer does not give takes its default;
-one that it gives as null is null. Source: Hive's ConstraintExprGenerator and tests/hive4/test_spark_constraints.py.
+one that it gives as null is null. Source: Hive's ConstraintExprGenerator and tests/hive4/spark/test_spark_constraints.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ r"""Read SQL expressions that Hive keeps in its constraints: constants, and text
     respelled("`v` <> 'it\'s'", strings=..)  the same text with its strings, and times, spelled otherwise
 
 Strings are in either kind of quotes, with escapes by backslash; strings that follow each other are one: `'it''s'` is `its`.
-Source: Hive's HiveLexer and BaseSemanticAnalyzer.unescapeSQLString; constraints of Hive 4.0.1 (`tests/hive4/test_spark_constraints.py`).
+Source: Hive's HiveLexer and BaseSemanticAnalyzer.unescapeSQLString; constraints of Hive 4.0.1
+(`tests/hive4/spark/test_spark_constraints.py`).
 """
 
 from __future__ import annotations

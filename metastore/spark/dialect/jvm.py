@@ -1,4 +1,4 @@
-"""All private interfaces of Spark's JVM that SQL needs: parser, plans, frames of plans. `tests/spark/test_doors.py` checks them.
+"""All private interfaces of Spark's JVM that SQL needs: parser, plans, frames of plans. `tests/spark/session/test_doors.py` checks them.
 
 PySpark has no public name for any of it; the same classes exist from 3.5 to the newest release, except those that `_classic` finds.
 """

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from metastore.spark import AcidTable
 from tests.hive4.conftest import Story
-from tests.spark.test_streaming_sink import feed
+from tests.spark.writing.test_streaming_sink import feed
 from tests.support.engines.spark_session import session
 
 pytestmark = [

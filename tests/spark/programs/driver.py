@@ -1,6 +1,6 @@
 """A Spark program that the tests kill: it changes a table as its input says, and reports each change that is done.
 
-    python -m tests.spark.driver URI TABLE [MASTER]
+    python -m tests.spark.programs.driver URI TABLE [MASTER]
 
 Each line is a JSON list: insert, update or merge, then rows (id, v, k), or for an update the v whose rows get v + 1; or sql, then
 statements. Each is answered by `done`.

@@ -48,7 +48,7 @@ class DeadlySource(HiveAcidDataSource):
 
 
 def main(uri: str, table: str, source: str, checkpoint: str, when: str, number: str) -> None:
-    from tests.spark.deadly import DeadlySource as Importable  # Spark's own processes know no class of `__main__`
+    from tests.spark.programs.deadly import DeadlySource as Importable  # Spark's own processes know no class of `__main__`
 
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     spark.dataSource.register(Importable)

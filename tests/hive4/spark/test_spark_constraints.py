@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from metastore.acid.values.constraints import ConstraintViolated
 from metastore.streaming import BadRecord, StreamingConnection
 from tests.hive4.conftest import Story
-from tests.hive4.test_spark import ACID, INSERT_ONLY, Both
+from tests.hive4.spark.test_spark import ACID, INSERT_ONLY, Both
 from tests.support.engines.hive import HiveError
 from tests.support.engines.spark_session import session
 

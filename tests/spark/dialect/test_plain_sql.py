@@ -25,12 +25,12 @@ def sql(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sq
     """Run a statement; returns its rows, or the text of its error."""
     folder = tmp_path_factory.mktemp("plain")
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.plain_sql", server.uri, str(folder / "warehouse")],
+        [sys.executable, "-m", "tests.spark.programs.plain_sql", server.uri, str(folder / "warehouse")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=(folder / "log").open("w"),
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     ) as program:
         assert program.stdin is not None
         assert program.stdout is not None

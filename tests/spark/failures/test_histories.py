@@ -69,7 +69,7 @@ def test_a_driver_of_sql_is_killed(compacting: Cluster, spark: SparkSession, key
     table = CompactedTable(compacting, spark, keys, columns, f"driver{keys}")
     table.history.step()
     for kind in (*KINDS[:4], "overwrite", "commit"):
-        victim = Victim(sys.executable, "-m", "tests.spark.driver", compacting.uri, "default.t", cwd=compacting.home)
+        victim = Victim(sys.executable, "-m", "tests.spark.programs.driver", compacting.uri, "default.t", cwd=compacting.home)
         try:
             assert victim.hear() == "ready", (compacting.home / "victim.log").read_text()[-2000:]
             victim.say(json.dumps(["sql", ["SELECT count(*) FROM default.t"]]))

@@ -24,7 +24,7 @@ from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.session.catalog import AcidTableInfo
 from metastore.spark.streaming_sink import committed
-from tests.spark.test_streaming_sink import feed, ids
+from tests.spark.writing.test_streaming_sink import feed, ids
 from tests.support.acid.acid_tables import TableMaker
 from tests.support.servers.servers import ROOT, Server
 
@@ -307,7 +307,7 @@ def test_a_stream_that_is_killed_writes_every_row_once(server: Server, client: C
     for when, number, rows in (("after", "1", 20), ("before", "2", 20), ("never", "-", 40)):
         arguments = (server.uri, table.name, str(source), str(tmp_path / "checkpoint"), when, number)
         with subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.deadly", *arguments],
+            [sys.executable, "-m", "tests.spark.programs.deadly", *arguments],
             cwd=ROOT,
             stderr=subprocess.PIPE,
             text=True,
@@ -326,7 +326,7 @@ def test_a_task_that_is_repeated_doubles_no_row(server: Server, make_table: Tabl
     """Tasks of a session that retries them fail once, some after all of their rows were taken."""
     table = make_table("id int")
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.retried", server.uri, table.name, str(tmp_path)],
+        [sys.executable, "-m", "tests.spark.programs.retried", server.uri, table.name, str(tmp_path)],
         cwd=ROOT,
         stderr=subprocess.PIPE,
         text=True,

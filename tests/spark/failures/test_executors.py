@@ -67,7 +67,7 @@ def test_executors_are_killed(cluster: Cluster, keys: str, columns: str) -> None
     random_ = random.Random(keys)
     cluster.make(keys, columns)
     model: Model = {}
-    victim = Victim(sys.executable, "-m", "tests.spark.driver", cluster.uri, "default.t", MASTER, cwd=cluster.home, variables=HERE)
+    victim = Victim(sys.executable, "-m", "tests.spark.programs.driver", cluster.uri, "default.t", MASTER, cwd=cluster.home, variables=HERE)
     try:
         assert victim.hear() == "ready", (cluster.home / "victim.log").read_text()[-2000:]
         for action in ("insert", "insert", "merge", "update"):

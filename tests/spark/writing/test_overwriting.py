@@ -13,7 +13,7 @@ from metastore.client import Client
 from metastore.idl import LockState, LockType, ShowLocksRequest
 from metastore.spark import AcidTable, transaction
 from metastore.spark.transaction.spark_transaction import CanNotChange, SparkTransaction
-from tests.spark.test_partition_values import ids, save
+from tests.spark.writing.test_partition_values import ids, save
 from tests.support.acid.acid_tables import TableMaker
 
 HAS_FORMAT = int(pyspark.__version__.split(".")[0]) >= 4

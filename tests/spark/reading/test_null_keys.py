@@ -17,7 +17,7 @@ from metastore.acid.transactions import Transaction
 from metastore.rules.transactions.acid_directories import delta_name
 from metastore.spark import AcidTable
 from metastore.spark.session.catalog import AcidTableInfo
-from tests.spark.test_evolution import outcome, rows
+from tests.spark.reading.test_evolution import outcome, rows
 from tests.support.acid.acid_tables import TableMaker
 from tests.support.servers.servers import Server
 

@@ -16,7 +16,7 @@ from metastore.acid.transactions import Transaction, component
 from metastore.client import Client
 from metastore.idl import DataOperationType, FieldSchema, LockState, LockType, ShowLocksRequest
 from metastore.spark import AcidTable
-from tests.spark.test_partition_values import ids, save
+from tests.spark.writing.test_partition_values import ids, save
 from tests.support.acid.acid_tables import TableMaker, stored_table
 from tests.support.servers.servers import Server
 

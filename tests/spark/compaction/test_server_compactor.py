@@ -16,7 +16,7 @@ from metastore.idl import CreateTableRequest, ShowCompactRequest
 from metastore.rules.transactions.compactions import SERVERS_OWN
 from metastore.spark import AcidTable
 from metastore.spark.compaction.compactor import Compactor
-from tests.spark.test_compacting import EVERYTHING, VALUES, root, rows
+from tests.spark.compaction.test_compacting import EVERYTHING, VALUES, root, rows
 from tests.support.acid.acid_tables import definition
 from tests.support.servers.servers import Server, serving
 

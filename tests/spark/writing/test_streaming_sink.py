@@ -110,7 +110,7 @@ def test_a_query_that_is_killed_writes_every_row_once(server: Server, client: Cl
     for when, number, status, rows in (("after", "1", -signal.SIGKILL, 20), ("before", "2", -signal.SIGKILL, 20), ("never", "-", 0, 40)):
         arguments = (server.uri, table.name, str(source), str(tmp_path / "checkpoint"), when, number)
         with subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.once_only", *arguments],
+            [sys.executable, "-m", "tests.spark.programs.once_only", *arguments],
             cwd=ROOT,
             stderr=subprocess.PIPE,
             text=True,

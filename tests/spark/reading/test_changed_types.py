@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from metastore.client import Client
 from metastore.spark import AcidTable
 from metastore.streaming import StreamingConnection
-from tests.spark.test_evolution import altered, outcome, rows
+from tests.spark.reading.test_evolution import altered, outcome, rows
 from tests.support.acid.acid_tables import TableMaker
 from tests.support.servers.servers import Server
 

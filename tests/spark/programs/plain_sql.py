@@ -1,6 +1,6 @@
 """A Spark session as users of a metastore have it: with Hive support, and nothing of ours in it.
 
-    python -m tests.spark.plain_sql URI WAREHOUSE [KEY=VALUE ..]
+    python -m tests.spark.programs.plain_sql URI WAREHOUSE [KEY=VALUE ..]
 
 Each line is a SQL statement. It is answered by a JSON list of its rows, or by the text of its error.
 """

@@ -22,7 +22,7 @@ from metastore.client import connect
 from metastore.idl import ShowCompactRequest
 from metastore.spark.compaction.compactor import Compactor
 from metastore.spark.transaction.spark_transaction import CanNotChange
-from tests.spark import driver
+from tests.spark.programs import driver
 from tests.support.servers.cluster import LAYOUTS, Cluster, Model, Victim, changed, some
 from tests.support.servers.servers import COMMAND, ROOT, free_port
 from tests.support.servers.waiting import until
@@ -47,7 +47,7 @@ def test_a_driver_is_killed(cluster: Cluster, keys: str, columns: str, action: s
     cluster.make(keys, columns)
     model: Model = {}
     for moment in ("staging", "moved"):
-        victim = Victim(sys.executable, "-m", "tests.spark.driver", cluster.uri, "default.t", cwd=cluster.home)
+        victim = Victim(sys.executable, "-m", "tests.spark.programs.driver", cluster.uri, "default.t", cwd=cluster.home)
         try:
             assert victim.hear() == "ready", (cluster.home / "victim.log").read_text()[-2000:]
             for _ in range(2):

@@ -1,0 +1,1 @@
+"""Programs on Spark that tests start and kill."""
