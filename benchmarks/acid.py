@@ -29,7 +29,7 @@ from metastore.client import connect  # noqa: E402
 from metastore.idl import CreateTableRequest, FieldSchema, SerDeInfo, StorageDescriptor, Table  # noqa: E402
 from metastore.spark import AcidTable  # noqa: E402
 from metastore.spark.compaction.compactor import Compactor  # noqa: E402
-from tests.support.servers.servers import serving  # noqa: E402
+from tests.support.servers.servers import COMMAND, serving  # noqa: E402
 
 ORC = "org.apache.hadoop.hive.ql.io.orc."
 COLUMNS = "id bigint, customer int, amount double, status string, note string"
@@ -162,7 +162,9 @@ def main() -> None:
     try:
         jars = [] if options.no_delta else delta_jars(folder)
         settings = ("--set", "hive.compactor.initiator.on=false")
-        with serving("--db", f"sqlite:///{folder}/m.db", "--warehouse", str(folder / "warehouse"), *settings, home=folder) as server:
+        with serving(
+            "--db", f"sqlite:///{folder}/m.db", "--warehouse", str(folder / "warehouse"), *settings, home=folder, command=COMMAND
+        ) as server:
             os.environ["PYSPARK_PYTHON"] = sys.executable
             builder = (
                 SparkSession.builder.master("local[*]")

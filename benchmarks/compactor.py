@@ -30,7 +30,7 @@ from metastore.client import Client, connect  # noqa: E402
 from metastore.idl import CompactionRequest, CompactionType, ShowCompactRequest  # noqa: E402
 from metastore.spark import AcidTable  # noqa: E402
 from metastore.spark.compaction.compactor import Compactor  # noqa: E402
-from tests.support.servers.servers import serving  # noqa: E402
+from tests.support.servers.servers import COMMAND, serving  # noqa: E402
 
 POOL = "spark"
 """The pool of entries that only Spark's worker takes."""
@@ -127,7 +127,9 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="metastore-benchmark-"))
     settings = [part for each in ("compactor_initiator=false", "compactor_worker_threads=1") for part in ("--set", each)]
     try:
-        with serving("--db", f"sqlite:///{folder}/m.db", "--warehouse", str(folder / "warehouse"), *settings, home=folder) as server:
+        with serving(
+            "--db", f"sqlite:///{folder}/m.db", "--warehouse", str(folder / "warehouse"), *settings, home=folder, command=COMMAND
+        ) as server:
             os.environ["PYSPARK_PYTHON"] = sys.executable
             builder = SparkSession.builder.master("local[1]").appName("benchmark").config("spark.ui.enabled", "false")
             spark = builder.config("spark.hadoop.hive.metastore.uris", server.uri).config("spark.sql.shuffle.partitions", 1).getOrCreate()

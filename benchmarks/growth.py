@@ -35,7 +35,7 @@ from metastore.app import build, close  # noqa: E402
 from metastore.client import connect  # noqa: E402
 from metastore.config import Config  # noqa: E402
 from metastore.jobs import JOBS  # noqa: E402
-from tests.support.servers.servers import serving  # noqa: E402
+from tests.support.servers.servers import COMMAND, serving  # noqa: E402
 
 Work = Callable[[], object]
 PARTITIONS = 1000
@@ -51,7 +51,7 @@ class Side:
         folder.mkdir()
         settings = {"warehouse": str(folder / "warehouse"), "data_directory": str(folder)}
         options = [part for name, value in {"db": url, **settings}.items() for part in ("--set", f"{name}={value}")]
-        server = stack.enter_context(serving("--workers", "1", *options, home=folder))
+        server = stack.enter_context(serving("--workers", "1", *options, home=folder, command=COMMAND))
         self.uri = server.uri
         self.client = stack.enter_context(connect(server.uri, timeout=600))
         self.metastore = build(Config(db=url, **settings))  # type: ignore[arg-type]

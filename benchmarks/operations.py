@@ -37,7 +37,7 @@ from metastore.idl import (  # noqa: E402
     StorageDescriptor,
     Table,
 )
-from tests.support.servers.servers import serving  # noqa: E402
+from tests.support.servers.servers import COMMAND, serving  # noqa: E402
 
 Operation = Callable[[], object]
 DATABASE = "bench"
@@ -134,7 +134,7 @@ def cpu_seconds(process: int) -> float:
 def server(database: str | None, folder: Path) -> Iterator[tuple[Client, int]]:
     """Start a server and connect to it; yield also its process."""
     options = ["--warehouse", f"file:{folder}/warehouse", "--set", "log_level=warning", *(["--db", database] if database else [])]
-    with serving(*options, home=folder) as running, connect(running.uri) as client:
+    with serving(*options, home=folder, command=COMMAND) as running, connect(running.uri) as client:
         client.create_database(Database(name=DATABASE))
         yield client, running.process.pid
         client.drop_database(DATABASE, True, True)

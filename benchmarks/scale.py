@@ -33,7 +33,7 @@ from metastore.client import Client, connect  # noqa: E402
 from metastore.store.core.database import Database  # noqa: E402
 from metastore.store.schema.model import partitions, tables  # noqa: E402
 from metastore.wire.messages.protocol import Dialect, write_message  # noqa: E402
-from tests.support.servers.servers import Server, serving  # noqa: E402
+from tests.support.servers.servers import COMMAND, Server, serving  # noqa: E402
 
 CHUNK = 20_000
 """Rows of one insert."""
@@ -233,7 +233,7 @@ def main() -> None:
         folder = Path(name)
         url = args.db or f"sqlite:///{folder}/metastore.db"
         options = ("--db", url, "--workers", "1", "--warehouse", str(folder / "warehouse"), "--set", f"data_directory={folder}")
-        with serving(*options, home=folder) as server, connect(server.uri) as client:
+        with serving(*options, home=folder, command=COMMAND) as server, connect(server.uri) as client:
             database = Database(url)
             began = time.perf_counter()
             fill(client, database, args)

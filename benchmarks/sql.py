@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from pyspark.sql import SparkSession  # noqa: E402  # the project's folder must be known first
 
 from metastore.spark import AcidTable, disable, enable, sql  # noqa: E402
-from tests.support.servers.servers import serving  # noqa: E402
+from tests.support.servers.servers import COMMAND, serving  # noqa: E402
 
 Work = Callable[[], object]
 
@@ -112,7 +112,7 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="metastore-benchmark-"))
     try:
-        with serving("--db", f"sqlite:///{folder}/m.db", "--warehouse", str(folder / "warehouse"), home=folder) as server:
+        with serving("--db", f"sqlite:///{folder}/m.db", "--warehouse", str(folder / "warehouse"), home=folder, command=COMMAND) as server:
             os.environ["PYSPARK_PYTHON"] = sys.executable
             builder = SparkSession.builder.master("local[1]").appName("benchmark").config("spark.ui.enabled", "false")
             builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.sql.warehouse.dir", str(folder / "warehouse"))

@@ -56,7 +56,7 @@ from metastore.rules.transactions.snapshots import format_transactions, of_reply
 from metastore.store.core.database import Database  # noqa: E402
 from metastore.wire.messages.protocol import Dialect, decode, write_message  # noqa: E402
 from metastore.wire.sockets.settings import WireSettings  # noqa: E402
-from tests.support.servers.servers import serving  # noqa: E402
+from tests.support.servers.servers import COMMAND, serving  # noqa: E402
 
 Call = Callable[..., Any]
 Step = tuple[str, Call, str]
@@ -273,7 +273,7 @@ def benchmark(database: str | None, rounds: int, seconds: float, clients: Sequen
     with tempfile.TemporaryDirectory() as folder:
         url = database or f"sqlite:///{folder}/metastore.db"
         options = ["--warehouse", f"file:{folder}/warehouse", "--set", f"data_directory={folder}/data", "--set", "log_level=warning"]
-        with serving(*options, "--db", url, home=Path(folder)) as running, closing(Wire(running.uri)) as wire:
+        with serving(*options, "--db", url, home=Path(folder), command=COMMAND) as running, closing(Wire(running.uri)) as wire:
             cost = measure(wire, running.process.pid, rounds, committing(url))
             rates = {
                 work.__name__: {str(number): throughput(running.uri, number, seconds, work) for number in clients}

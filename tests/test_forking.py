@@ -7,13 +7,14 @@ import re
 import signal
 import subprocess
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.support.servers.servers import COMMAND, Server, serving
 
-WAYS = pytest.mark.parametrize("command", [COMMAND, list(COMMAND)], ids=["forked", "started"])
+WAYS = pytest.mark.parametrize("command", [None, COMMAND], ids=["forked", "started"])
 
 
 def held(server: Server) -> Counter[str]:
@@ -24,10 +25,10 @@ def held(server: Server) -> Counter[str]:
 
 def test_it_has_the_files_and_the_folder_of_one_that_is_started(tmp_path: Path) -> None:
     found = []
-    for command in (COMMAND, list(COMMAND)):
+    for command in (None, COMMAND):
         (tmp_path / "here").mkdir(exist_ok=True)
         with serving("--workers", "1", home=tmp_path, command=command, cwd=tmp_path / "here") as server:
-            assert isinstance(server.process, subprocess.Popen) is (command is not COMMAND)
+            assert isinstance(server.process, subprocess.Popen) is (command is not None)
             found.append((held(server), os.readlink(f"/proc/{server.process.pid}/cwd"), server.process.poll()))
     assert found[0] == found[1]
     assert found[0][1:] == (str(tmp_path / "here"), None)
@@ -45,7 +46,7 @@ def test_its_end_is_reported(tmp_path: Path, command: list[str], number: int, st
 
 
 @WAYS
-def test_one_that_does_not_start_says_why(tmp_path: Path, command: list[str]) -> None:
+def test_one_that_does_not_start_says_why(tmp_path: Path, command: Sequence[str] | None) -> None:
     with (
         pytest.raises(AssertionError, match=r"not ready: ''\n(?s:.*)nonsense"),
         serving("--db", "nonsense://x", home=tmp_path, command=command),

@@ -95,25 +95,31 @@ def run_command(
 def serving(
     *options: str,
     home: Path,
-    command: Sequence[str] = COMMAND,
+    command: Sequence[str] | None = None,
     variables: Mapping[str, str] | None = None,
     cwd: Path = ROOT,
 ) -> Iterator[Server]:
     """Start a server on a free port, yield it when it is ready, and end it; its log stands in `Server.log`.
 
-    It is forked from a process that has imported it, unless the command is another, or variables that may matter to imports.
+    It is forked from a process that has imported it, unless there is a command, or variables that may matter to imports. A forked server
+    is slower than users have it, since it copies shared memory as it runs: measurements give `COMMAND`.
     """
     home.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(prefix="server-", suffix=".log", dir=home)
     arguments = ["serve", "--port", "0", *options]
     process: subprocess.Popen[str] | Forked
     with os.fdopen(number, "w") as log:
-        if command is COMMAND and all(each.startswith("METASTORE_TEST_") for each in variables or ()):
+        if command is None and all(each.startswith("METASTORE_TEST_") for each in variables or ()):
             with open(os.devnull) as nothing:
                 process = Forked(arguments, environment(home, variables), cwd, given=nothing, errors=log)
         else:
             process = subprocess.Popen(
-                [*command, *arguments], stdout=subprocess.PIPE, stderr=log, text=True, env=environment(home, variables), cwd=cwd
+                [*(command or COMMAND), *arguments],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=environment(home, variables),
+                cwd=cwd,
             )
     assert process.stdout is not None
     try:
