@@ -72,10 +72,12 @@ def by_spark(table: AcidTable) -> dict[int, tuple[int, int, int]]:
 
 
 def compact(table: AcidTable, spark: SparkSession, story: Story, kind: str = "major", partition: str | None = None) -> None:
+    """Compact by Spark, and wait until the replaced files are deleted: Hive lists files before it locks the table."""
     table.compact(kind, partition, pool="spark")
     outcome = Compactor(spark, story.place.uri, pool="spark").run_once()
     assert outcome is not None
     assert outcome.state == "compacted", outcome
+    story.until(lambda: [state for _, state in story.compactions("t")] == ["succeeded"])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
