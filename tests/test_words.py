@@ -110,3 +110,9 @@ def test_words(folder: str) -> None:
 )
 def test_what_is_a_headless_clause(text: str, wrong: bool) -> None:
     assert headless(text) is wrong
+
+
+def test_each_kind_of_text_is_read() -> None:
+    source = '"""What a module does."""\n# for who reads this\ntold = 1\nraise ValueError("whoever holds it")\nfine = "a reader"\n'
+    assert sorted(line for line, _ in wrong_words(source, messages=True)) == [1, 2, 3, 4]
+    assert sorted(line for line, _ in wrong_words(source)) == [1, 2, 3]
