@@ -223,12 +223,12 @@ class Decoder:
         self._leave(state)
 
     def _value(self, ttype: int, spec: Any, depth: int) -> Any:
+        if ttype == TType.STRING:
+            return self._text()
         if ttype == TType.BINARY:
             data = self._string()
             self._take(TEXT_MEMORY + len(data))
             return data
-        if ttype == TType.STRING:
-            return self._text()
         if ttype == TType.STRUCT:
             return self._new(spec, depth)
         if ttype in (TType.LIST, TType.SET):
@@ -298,7 +298,7 @@ class Decoder:
         return depth - 1
 
     def _check_size(self, size: int) -> None:
-        if not 0 <= size <= min(self._max_container_size, self.source.room):
+        if not 0 <= size <= self._max_container_size or size > self.source.room:
             raise container_error(size, self._max_container_size)
 
 

@@ -303,6 +303,8 @@ class FastBinaryDecoder(BinaryDecoder):
 
     def _structs(self, plan: Plan, size: int, depth: int) -> list[Any]:
         """Return so many structs: one that can not be walked over is read here, and the walk continues after it."""
+        if not plan.is_plain:
+            return [self._planned(plan, depth) for _ in range(size)]
         found: list[Any] = []
         while len(found) < size:
             if size - len(found) >= FEW_STRUCTS:
@@ -326,6 +328,12 @@ class FastBinaryDecoder(BinaryDecoder):
             return super()._map_header()
         source.at = at + 6
         return _map_at(source.data, at)
+
+    def _map(self, spec: Any, depth: int) -> dict[Any, Any]:
+        if spec[0] != TType.STRING or spec[1] != TType.STRING:
+            return super()._map(spec, depth)
+        text = self._text
+        return {text(): text() for _ in range(self._map_of(TType.STRING, TType.STRING, depth))}
 
     def _text(self) -> str:
         source = self.source
