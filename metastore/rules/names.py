@@ -1,4 +1,4 @@
-"""Decide which names a catalog, database, table, function or column may have, and match names against patterns.
+"""Decide which names a catalog, database, table or function may have, and match names against patterns. A column may have any.
 
 Source: Hive's MetaStoreUtils (validateName, encodeTableName, parseDbName), StringUtils.normalizeIdentifier and
 ObjectStore.appendPatternCondition. A name that passes here never makes a path leave its parent. This module never
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 NULL_NAME_MARK = "!"
 """The text that a client since 3.1 sends after `@cat#` for an empty name."""
 
-MAXIMUM_LENGTH = 256
-"""Characters in a table name: the width of Hive's column for it. Databases and functions have 128."""
+CATALOG_LENGTH, DATABASE_LENGTH, TABLE_LENGTH, FUNCTION_LENGTH, DATA_CONNECTOR_LENGTH = 256, 128, 256, 128, 128
+"""Most characters of a name: the widths of the columns in Hive's database."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
 # Hive also lists the slash; here it never passes, for in a database's name it would name another directory.
@@ -35,14 +35,14 @@ def normalize(name: str) -> str:
 
 def validate_table_name(name: str | None, special_characters: bool = True) -> None:
     """Raise InvalidObject unless `name` may name a table or view."""
-    if not _passes(name, MAXIMUM_LENGTH, special_characters):
-        raise InvalidObject(f"{name} is not a valid object name{_allowed(special_characters)}")
+    if not _passes(name, TABLE_LENGTH, special_characters):
+        raise InvalidObject(f"{name} is not a valid object name: {_allowed(TABLE_LENGTH, special_characters)}")
 
 
 def validate_database_name(name: str | None, special_characters: bool = True) -> None:
     """Raise InvalidObject unless `name` may name a database: `@` at the begin marks a catalog, and `!` alone no name, in later calls."""
-    if name is None or not _passes(name, 128, special_characters) or name.startswith("@") or name == NULL_NAME_MARK:
-        raise InvalidObject(f"{name} is not a valid database name{_allowed(special_characters)}")
+    if name is None or not _passes(name, DATABASE_LENGTH, special_characters) or name.startswith("@") or name == NULL_NAME_MARK:
+        raise InvalidObject(f"{name} is not a valid database name: {_allowed(DATABASE_LENGTH, special_characters)}")
 
 
 def _passes(name: str | None, longest: int, special_characters: bool) -> bool:
@@ -56,10 +56,10 @@ def _passes(name: str | None, longest: int, special_characters: bool) -> bool:
     )
 
 
-def _allowed(special_characters: bool) -> str:
+def _allowed(longest: int, special_characters: bool) -> str:
     if special_characters:
-        return ": use ASCII letters, digits, blanks inside and punctuation but / and \\"
-    return ": use ASCII letters, digits and _, or switch special_characters_in_table_names on"
+        return f"use at most {longest} ASCII letters, digits, blanks inside and punctuation but / and \\"
+    return f"use at most {longest} ASCII letters, digits and _, or switch special_characters_in_table_names on"
 
 
 def directory_name(table: str) -> str:
@@ -76,20 +76,20 @@ def is_directory_name(directory: str) -> bool:
 
 def validate_catalog_name(name: str | None) -> None:
     """Raise InvalidObject unless `name` may name a catalog."""
-    if name is None or len(name) > 256 or not _PLAIN.fullmatch(name):
-        raise InvalidObject(f"{name} is not a valid catalog name")
+    if name is None or len(name) > CATALOG_LENGTH or not _PLAIN.fullmatch(name):
+        raise InvalidObject(f"{name} is not a valid catalog name: use at most {CATALOG_LENGTH} ASCII letters, digits and _")
 
 
 def validate_data_connector_name(name: str | None) -> None:
     """Raise InvalidObject unless `name` may name a data connector."""
-    if not _passes(name, 128, special_characters=True):
-        raise InvalidObject(f"{name} is not a valid data connector name{_allowed(True)}")
+    if not _passes(name, DATA_CONNECTOR_LENGTH, special_characters=True):
+        raise InvalidObject(f"{name} is not a valid data connector name: {_allowed(DATA_CONNECTOR_LENGTH, True)}")
 
 
 def validate_function_name(name: str | None) -> None:
     """Raise InvalidObject unless `name` may name a function."""
-    if name is None or len(name) > 128 or not _PLAIN.fullmatch(name):
-        raise InvalidObject(f"{name} is not a valid object name")
+    if name is None or len(name) > FUNCTION_LENGTH or not _PLAIN.fullmatch(name):
+        raise InvalidObject(f"{name} is not a valid object name: use at most {FUNCTION_LENGTH} ASCII letters, digits and _")
 
 
 _RESERVED = frozenset(

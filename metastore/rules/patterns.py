@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from metastore.errors import MetaError
 
-MAXIMUM_LENGTH = 20_000
+MAXIMUM_PATTERN_LENGTH = 20_000
 MAXIMUM_STATES = 2_000
 MAXIMUM_NESTING = 50
 MAXIMUM_REMEMBERED = 200_000
@@ -332,8 +332,8 @@ class Expression:
 @lru_cache(maxsize=128)
 def compile_expression(text: str, ignore_case: bool = False) -> Expression:
     """Return a full-match predicate for the regular expression `text`; MetaError when it is wrong or unsupported."""
-    if len(text) > MAXIMUM_LENGTH:
-        raise MetaError(f"Pattern of {len(text)} characters is too long; at most {MAXIMUM_LENGTH} are allowed")
+    if len(text) > MAXIMUM_PATTERN_LENGTH:
+        raise MetaError(f"Pattern of {len(text)} characters is too long; at most {MAXIMUM_PATTERN_LENGTH} are allowed")
     try:
         return Expression(text, ignore_case)
     except ValueError as error:

@@ -40,15 +40,15 @@ class _Counted:
         for each in counts.parts():
             parts.add_metric((each.method, each.outcome), list(zip(bounds, accumulate(each.buckets), strict=True)), each.seconds)
         yield parts
-        yield CounterMetricFamily("metastore_received_bytes", "Bytes of requests.", value=counts.received)
-        yield CounterMetricFamily("metastore_sent_bytes", "Bytes of replies.", value=counts.sent)
-        logins = CounterMetricFamily("metastore_logins", "Logins by mechanism and outcome.", labels=("mechanism", "outcome"))
+        yield CounterMetricFamily("metastore_received_bytes_total", "Bytes of requests.", value=counts.received)
+        yield CounterMetricFamily("metastore_sent_bytes_total", "Bytes of replies.", value=counts.sent)
+        logins = CounterMetricFamily("metastore_logins_total", "Logins by mechanism and outcome.", labels=("mechanism", "outcome"))
         for login, number in counts.logins().items():
             logins.add_metric(login, number)
         yield logins
-        yield CounterMetricFamily("metastore_slow_calls", "Calls that took slow_call_threshold or longer.", value=counts.slow_calls)
+        yield CounterMetricFamily("metastore_slow_calls_total", "Calls that took slow_call_threshold or longer.", value=counts.slow_calls)
         text = "How often a worker process had no descriptor for another connection."
-        yield CounterMetricFamily("metastore_accept_failures", text, value=counts.accept_failures)
+        yield CounterMetricFamily("metastore_accept_failures_total", text, value=counts.accept_failures)
         yield from _figures(counts.figures())
         text = "Open connections by transport and mechanism."
         yield _gauge("metastore_connections", text, counts.connections(), ("transport", "mechanism"))
@@ -65,14 +65,14 @@ class _Running:
 
 
 _TOTALS = {
-    "statements": ("metastore_statements", "SQL statements by kind.", "kind"),
-    "database_seconds": ("metastore_database_seconds", "Time in round trips to the database.", ""),
-    "lock_seconds": ("metastore_lock_seconds", "Time in statements that lock rows, and in waits for SQLite's turn to write.", ""),
-    "pool_waits": ("metastore_pool_waits", "How often no connection to the database was idle.", ""),
-    "pool_wait_seconds": ("metastore_pool_wait_seconds", "Time until one came back or was opened.", ""),
-    "cpu_seconds": ("metastore_cpu_seconds", "Processor time of the worker processes.", ""),
-    "cache_hits": ("metastore_cache_hits", "Look-ups that a cache answered, by cache.", "cache"),
-    "cache_misses": ("metastore_cache_misses", "Look-ups that it did not answer.", "cache"),
+    "statements": ("metastore_statements_total", "SQL statements by kind.", "kind"),
+    "database_seconds": ("metastore_database_seconds_total", "Time in round trips to the database.", ""),
+    "lock_seconds": ("metastore_lock_seconds_total", "Time in statements that lock rows, and in waits for SQLite's turn to write.", ""),
+    "pool_waits": ("metastore_pool_waits_total", "How often no connection to the database was idle.", ""),
+    "pool_wait_seconds": ("metastore_pool_wait_seconds_total", "Time until one came back or was opened.", ""),
+    "cpu_seconds": ("metastore_cpu_seconds_total", "Processor time of the worker processes.", ""),
+    "cache_hits": ("metastore_cache_hits_total", "Look-ups that a cache answered, by cache.", "cache"),
+    "cache_misses": ("metastore_cache_misses_total", "Look-ups that it did not answer.", "cache"),
 }
 _LEVELS = {
     "cpu_load": ("metastore_cpu_load", "Processors that the worker processes used in the last second.", ""),

@@ -1,4 +1,4 @@
-"""The dashboard and the alerts use metrics that a server has, and Prometheus gets answers to each of their queries."""
+"""The dashboard, the alerts and the documentation name metrics that a server has, and Prometheus gets answers to each of their queries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def queries() -> dict[str, str]:
     return found
 
 
-def test_only_metrics_are_asked_for_that_there_are(tmp_path: Path) -> None:
+def test_metrics_that_are_asked_for_exist_and_all_are_documented(tmp_path: Path) -> None:
     with serving("--workers", "1", home=tmp_path) as server:
         with connect(server.uri) as client:
             client.get_all_databases()
@@ -54,6 +54,9 @@ def test_only_metrics_are_asked_for_that_there_are(tmp_path: Path) -> None:
     histograms = {f"{name}{end}" for name in served for end in OF_HISTOGRAMS}
     assert sorted(asked - served - histograms) == []
     assert {"metastore_call_seconds_bucket", "metastore_oldest_open_transaction_seconds"} <= asked
+    page = (ROOT / "docs" / "operations.md").read_text()
+    documented = set(NAME.findall(page[page.index("\n## Metrics") :]))
+    assert documented - histograms == {name for name in served if name.startswith("metastore_")}
 
 
 def test_panels_have_places_of_their_own() -> None:

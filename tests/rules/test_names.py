@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -90,6 +91,22 @@ def test_catalog_and_function_names_are_plain() -> None:
             names.validate_catalog_name(name)
     with pytest.raises(InvalidObject, match=r"f\.g is not a valid object name"):
         names.validate_function_name("f.g")
+
+
+@pytest.mark.parametrize(
+    ("validate", "longest"),
+    [
+        (names.validate_catalog_name, 256),
+        (names.validate_database_name, 128),
+        (names.validate_table_name, 256),
+        (names.validate_function_name, 128),
+        (names.validate_data_connector_name, 128),
+    ],
+)
+def test_a_name_that_is_too_long_is_refused_with_the_limit(validate: Callable[[str], None], longest: int) -> None:
+    validate("a" * longest)
+    with pytest.raises(InvalidObject, match=f"use at most {longest} ASCII letters"):
+        validate("a" * (longest + 1))
 
 
 @pytest.mark.parametrize(

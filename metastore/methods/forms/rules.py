@@ -66,7 +66,7 @@ class MethodRule:
     keep: Keep | None = None
     around: Around | None = None
     shows: str = ""
-    """For the documentation: the part of the reply that is shown."""
+    """For the documentation: the part of the reply that `keep` or `around` leaves, in words; change both together."""
     late: Late | None = None
     """A function from arguments and reply of a method that only reads a table to that table, if any privilege on it is enough. The table
     that was read is decided first, and the request only where that table may not be shown."""
@@ -151,7 +151,7 @@ def on_table(
 
 
 def on_database(privileges: tuple[str, ...] | str, path: str, catalog: str | None = None) -> Ask:
-    """Want something of the database that a field names."""
+    """Want something of the database that a field names; nothing of the databases that match a pattern in it, for which `keep` is."""
     wanted = (privileges,) if isinstance(privileges, str) else privileges
 
     def find(call: Call, args: Any) -> Iterator[Want]:

@@ -20,11 +20,11 @@ _NO_AGENT = "Unknown"
 _MAX_LENGTH = 200
 
 Place = tuple[tuple[str, ...], tuple[str, ...]]
-"""Fields to go through from the arguments, and the keys of the map that is there; no keys for a text."""
+"""The path of a field from the arguments, such as `rqst`, `agentInfo`; and the keys to try in it, if it is a map."""
 
 
 def places(args: type[TPayload]) -> tuple[Place, ...]:
-    """Return the places of the arguments that may hold it, the surest first."""
+    """Return the places in the arguments that may hold a query's id, the surest first."""
     contexts: list[Place] = []
     agents: list[Place] = []
     parameters: list[Place] = []
@@ -57,7 +57,7 @@ def _struct(field: Any) -> Any:
 
 
 def find(where: tuple[Place, ...], args: Any) -> str:
-    """Return the id, "" if the arguments hold none."""
+    """Return the query's id, "" if the arguments hold none."""
     for path, keys in where:
         value = args
         for step in path:

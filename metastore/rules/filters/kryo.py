@@ -24,7 +24,7 @@ from metastore.rules.filters.hive_classes import (
     full_name,
 )
 
-MAXIMUM_LENGTH = 10_000_000
+MAXIMUM_EXPRESSION_LENGTH = 10_000_000
 BEGINNINGS: dict[int, tuple[bytes, ...]] = {
     5: (b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNode",),
     3: (b"\x01\x01\x00java.util.", b"\x01\x10"),
@@ -63,9 +63,10 @@ def is_expression(data: bytes) -> bool:
 def read(data: bytes) -> Instance:
     """Return the expression that bytes of either Kryo hold. NotUnderstood; MetaError for bytes that are not an expression at all."""
     version = _version(data)
-    if version is None or len(data) > MAXIMUM_LENGTH:
+    if version is None or len(data) > MAXIMUM_EXPRESSION_LENGTH:
         raise MetaError(
-            f"The partition expression, {len(data)} bytes, is none that Hive's client serialises (or is longer than {MAXIMUM_LENGTH}): "
+            f"The partition expression, {len(data)} bytes, is none that Hive's client serialises (or is longer than "
+            f"{MAXIMUM_EXPRESSION_LENGTH}): "
             "send one of Hive 2.3, 3.1 or 4, or use a method that takes a filter string"
         )
     reader = _Reader(data, version)

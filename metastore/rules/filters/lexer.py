@@ -18,7 +18,7 @@ from metastore.errors import MetaError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MAXIMUM_LENGTH = 1_000_000
+MAXIMUM_FILTER_LENGTH = 1_000_000
 
 _ESCAPED_STRING = r"""'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*\""""
 _PLAIN_STRING = r"""'[^']*' | "[^"]*\""""
@@ -103,8 +103,8 @@ def tokens(text: str, names: Names | None = None, *, escapes: bool = True) -> li
 
     A key that `names` finds is a token of kind quoted. Without `escapes` a backslash in a string is a letter, as Spark means it.
     """
-    if len(text) > MAXIMUM_LENGTH:
-        raise error(text, f"it has {len(text)} characters, at most {MAXIMUM_LENGTH} are read")
+    if len(text) > MAXIMUM_FILTER_LENGTH:
+        raise error(text, f"it has {len(text)} characters, at most {MAXIMUM_FILTER_LENGTH} are read")
     grammar = _TOKEN if escapes else _TOKEN_OF_PLAIN_STRINGS
     found: list[Token] = []
     position = 0

@@ -25,7 +25,7 @@ WAITS_FOR: dict[int, frozenset[int]] = {
 
 
 WAITS_FOR_WRITERS = {**WAITS_FOR, WRITE: frozenset({WRITE, EXCLUSIVE_WRITE, EXCLUSIVE})}
-"""`WAITS_FOR` as clients before Hive 4 read it."""
+"""The same for locks of clients before Hive 4, where a SHARED_WRITE waits for another."""
 
 
 def _waits_for(kind: int, *, writers_wait: bool) -> frozenset[int]:
@@ -33,7 +33,7 @@ def _waits_for(kind: int, *, writers_wait: bool) -> frozenset[int]:
 
 
 class Component(NamedTuple):
-    """One object to be locked; a table or partition that is None means all of them."""
+    """One object to be locked: a partition; a table, with `partition` None; or a database, with `table` None too."""
 
     catalog: str
     database: str
@@ -43,14 +43,18 @@ class Component(NamedTuple):
 
 
 class Earlier(NamedTuple):
-    """A component of an earlier lock; `transaction` is 0 for a lock without one."""
+    """A component of an earlier lock."""
 
     lock: int
+    """The id of the lock."""
     number: int
+    """The component's number within the lock."""
     transaction: int
+    """0 for a lock without one."""
     component: Component
     is_waiting: bool = False
     writers_wait: bool = False
+    """Whether the lock's client is older than Hive 4, so that its SHARED_WRITE waits for others."""
 
 
 class Blocked(NamedTuple):
@@ -61,7 +65,7 @@ class Blocked(NamedTuple):
 
 
 def waits(wanted: Component, held: Component, *, writers_wait: bool = False) -> bool:
-    """Return whether the component `wanted` waits for the earlier one `held`; `writers_wait` is the reading before Hive 4.
+    """Return whether the component `wanted` waits for the earlier one `held`. `writers_wait` as in `Earlier`, of the lock that is wanted.
 
     Objects overlap when one contains the other. Two exceptions: reading a database does not wait for an exclusive lock on something inside
     it, nor does an exclusive lock on something inside it wait for readers of the database.
@@ -86,7 +90,7 @@ def waited_for(wanted: Iterable[Component], *, writers_wait: bool = False) -> fr
 def blocker(wanted: Sequence[Component], transaction: int, earlier: Iterable[Earlier], *, writers_wait: bool = False) -> Blocked | None:
     """Return the component that holds a lock back, None when nothing does; `earlier` ascends by lock.
 
-    Locks of one transaction never block each other, and a lock that waits for a granted one of them does not block the next.
+    A transaction's own locks never hold it back, nor do those of others that wait for one of these.
     """
     known = list(earlier)
     behind = _behind(transaction, known) if transaction else frozenset()

@@ -10,7 +10,9 @@ from ldap3.utils.dn import parse_dn
 from metastore.service.call.identity import folded
 
 Canonical = tuple[tuple[str, str, str], ...]
-"""The parts of a name, the innermost first: kind, value and the separator from the next; without letter case and escapes."""
+"""The parts of a name in the written order, `cn=sales` before `dc=example`: kind, value and the separator that follows. The kind is in
+lower case, the value as `folded` gives it and without escapes.
+"""
 _ESCAPED = re.compile(r"((?:\\[0-9a-fA-F]{2})+)|\\(.)")
 _NAME = "\ue000"
 """Stands for the user's name in a pattern; no directory gives it a meaning."""
