@@ -44,7 +44,7 @@ from metastore.acid.buckets import buckets
 from metastore.acid.files import FsspecFiles
 from metastore.acid.folders.selecting import select
 from metastore.acid.rewriting.unchanged import check_unchanged
-from metastore.acid.transactions import Transaction, component
+from metastore.acid.transactions import Agent, Transaction, component
 from metastore.acid.values.null_keys import NullKeys
 from metastore.client import connect
 from metastore.idl import DataOperationType, LockType
@@ -54,6 +54,7 @@ from metastore.spark.reading.arrow import arrow_schema
 from metastore.spark.reading.reading import time_zone
 from metastore.spark.session.heartbeats import Heartbeats
 from metastore.spark.session.zones import local_zone
+from metastore.spark.transaction.readers import agent_of_format
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,11 +66,12 @@ def register(spark: SparkSession) -> None:
     Where the environment has METASTORE_URI, Spark has found the format by itself (`pyspark_hive_acid`); ValueError if that is of another
     metastore than the session's, or the machine's zone is not the JVM's. ValueError too where Spark refuses it to a second session.
     """
-    uri, zone = metastore_uri(spark), time_zone(spark)
+    uri, zone, agent = metastore_uri(spark), time_zone(spark), agent_of_format(spark)
 
     class Source(HiveAcidDataSource):
         default_uri = uri
         zone_name = zone
+        reading_agent = agent
 
     try:
         spark.dataSource.register(Source)
@@ -100,6 +102,8 @@ class HiveAcidDataSource(DataSource):
 
     default_uri = ""
     zone_name = "UTC"
+    reading_agent: Agent | None = None
+    """The owner of the transactions of readers, if the program is known."""
 
     @classmethod
     def name(cls) -> str:
@@ -128,7 +132,7 @@ class HiveAcidDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader, which plans and reads."""
-        return HiveAcidReader(self._uri, self._table(), schema, self.zone_name, self.options.get("partitions"))
+        return HiveAcidReader(self._uri, self._table(), schema, self.zone_name, self.options.get("partitions"), self.reading_agent)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a DataFrame. WrongColumns, CanNotPlace."""
@@ -183,7 +187,15 @@ class BucketTask(InputPartition):
 class HiveAcidReader(DataSourceReader):
     """Plans one task for each bucket; reads it without Spark's help."""
 
-    def __init__(self, uri: str, table: AcidTableInfo, schema: StructType, zone: str, partition_filter: str | None = None) -> None:
+    def __init__(
+        self,
+        uri: str,
+        table: AcidTableInfo,
+        schema: StructType,
+        zone: str,
+        partition_filter: str | None = None,
+        agent: Agent | None = None,
+    ) -> None:
         if table.is_insert_only:
             raise ValueError(f"{table.full_name} is insert-only: read it with AcidTable.toDF")
         self._uri = uri
@@ -192,14 +204,16 @@ class HiveAcidReader(DataSourceReader):
         self._zone = zone
         self._keys = {key.name: key.type for key in table.table.partitionKeys or []}
         self._filter = partition_filter
+        self._agent = agent
 
     def partitions(self) -> Sequence[InputPartition]:
         """Take a snapshot and choose the files of each bucket.
 
-        The snapshot's transaction stays open: the tasks keep it alive while they read, and it ends by itself when none does any more.
+        The snapshot's transaction stays open: the tasks keep it alive while they read, and it ends by itself when none does any more, or
+        when the program changes the table (`give_way`).
         """
         database, name = self._table.database, self._table.name
-        txn = Transaction.begin(self._uri, read_only=True)
+        txn = Transaction.begin(self._uri, agent=self._agent, read_only=True)
         try:
             txn.lock([component(database, name, LockType.SHARED_READ, DataOperationType.SELECT)])
             check_unchanged(self._table.table, txn.call(lambda client: AcidTableInfo.read(client, database, name)).table)

@@ -48,7 +48,7 @@ def write_stream(
             database, short = table_name(batch.sparkSession, table)
             transaction = SparkTransaction(batch.sparkSession, found)
             with transaction.txn as txn:
-                give_way(batch.sparkSession, transaction.load(database, short))
+                give_way(batch.sparkSession, found, transaction.load(database, short))
                 add_parameter(txn, database, short, name_of_query)
             parameter = name_of_query
         insert_once(batch, number, table, found, parameter)

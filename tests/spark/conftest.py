@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from metastore.acid.folders.table import CAPABILITIES
 from metastore.client import Client, connect
-from metastore.idl import CreateTableRequest, FieldSchema
+from metastore.idl import CreateTableRequest, FieldSchema, NoSuchObjectException
 from metastore.spark import AcidTable
 from tests.support.acid.acid_tables import TableMaker, definition
 from tests.support.engines.spark_session import session
@@ -88,7 +89,8 @@ def make_table(spark: SparkSession, client: Client, request: pytest.FixtureReque
     yield make
     for name, table in made:
         table.close()
-        client.drop_table("default", name, True)
+        with suppress(NoSuchObjectException):  # the test has dropped it
+            client.drop_table("default", name, True)
 
 
 @pytest.fixture

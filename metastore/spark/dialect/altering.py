@@ -43,7 +43,7 @@ _CASCADES = EnvironmentContext(properties={"CASCADE": "true"})
 def _alone(session: SqlSession, info: AcidTableInfo) -> Iterator[tuple[SparkTransaction, AcidTableInfo]]:
     """Lock a table for a change of its definition, once its readers in this program have let go; yield it as it then is."""
     session.outside(f"a change of {info.full_name} itself")
-    give_way(session.spark, info)
+    give_way(session.spark, session.uri, info)
     transaction = SparkTransaction(session.spark, session.uri)
     with transaction.txn:
         transaction.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
@@ -64,7 +64,7 @@ def alter(session: SqlSession, names: Names, info: AcidTableInfo, statement: OfT
 def truncate(session: SqlSession, names: Names, info: AcidTableInfo, statement: Truncate) -> None:
     """Remove all rows of a table or of partitions: the metastore writes bases without rows, which count once this commits."""
     partitions = None if statement.partition is None else _named(names.client, info, statement.partition)
-    give_way(session.spark, info)
+    give_way(session.spark, session.uri, info)
     with session.writing() as transaction:
         transaction.lock(info, LockType.EXCLUSIVE, DataOperationType.UPDATE)
         transaction.next_statement(info)

@@ -54,7 +54,7 @@ def analyze(session: SqlSession, client: Client, info: AcidTableInfo, statement:
         for selected in _chosen(transaction, info, statement):
             frame = None if statement.no_scan else rows(session.spark, info, [selected], seen, row_id=False)
             counted.append(_Counted(selected, None if frame is None else frame.agg(*_measures(info, names)).first()))
-        give_way(session.spark, info)
+        give_way(session.spark, session.uri, info)
         transaction.lock(info, LockType.EXCLUSIVE, DataOperationType.NO_TXN)
         transaction.pin([])
         is_exact = transaction.snapshot(info).write_ids == seen.write_ids

@@ -83,7 +83,7 @@ def _lock(
         if replaces_where(node) is not None:
             wanted.append((info, LockType.EXCL_WRITE, [DataOperationType.DELETE, DataOperationType.INSERT]))
         elif node.overwrite():
-            give_way(session.spark, info)
+            give_way(session.spark, session.uri, info)
             wanted.append((info, LockType.EXCLUSIVE, [DataOperationType.UPDATE]))
         else:
             wanted.append((info, LockType.SHARED_READ, [DataOperationType.INSERT]))

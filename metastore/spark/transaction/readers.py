@@ -7,7 +7,7 @@ A reader ends at the first of these events:
     it has been idle for `lease` seconds no job of Spark has run in this program meanwhile
     the same program overwrites or drops its table, and no job runs
 
-One thread checks all readers of a program.
+One thread checks all readers of a program. The last event also ends those of the format `hive_acid`, which other processes began for it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,16 @@ import atexit
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
+from metastore import idl
+from metastore.acid.transactions import Agent
+from metastore.client import connect
+from metastore.idl import AbortTxnRequest, ShowLocksRequest, TxnType
 from metastore.spark.session.java import java_class
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 
@@ -85,12 +90,24 @@ _OPEN: set[Reader] = set()
 _watcher: threading.Thread | None = None
 
 
-def give_way(spark: SparkSession, table: AcidTableInfo) -> None:
+def agent_of_format(spark: SparkSession) -> Agent:
+    """Return the owner of the transactions by which the format `hive_acid` reads for this program."""
+    return Agent(user=spark.sparkContext.sparkUser(), name=f"hive_acid ({spark.sparkContext.applicationId})")
+
+
+def give_way(spark: SparkSession, uri: str, table: AcidTableInfo) -> None:
     """End this program's own readers of a table that it is about to lock for itself alone, unless Spark runs jobs, which may be theirs."""
-    if not _is_busy(spark):
-        for reader in _open():
-            if any(each.full_name == table.full_name for each in reader.tables):
-                reader.close()
+    if _is_busy(spark):
+        return
+    for reader in _open():
+        if any(each.full_name == table.full_name for each in reader.tables):
+            reader.close()
+    name = agent_of_format(spark).name
+    with connect(uri) as client:
+        for lock in client.show_locks(ShowLocksRequest(dbname=table.database, tablename=table.name)).locks:
+            if lock.agentInfo == name:
+                with suppress(idl.NoSuchTxnException, idl.TxnAbortedException):  # it has ended meanwhile
+                    client.abort_txn(AbortTxnRequest(txnid=lock.txnid, txn_type=TxnType.READ_ONLY))
 
 
 def _watch(reader: Reader) -> None:

@@ -24,7 +24,7 @@ def insert(
     """
     number = transaction.next_statement(info)
     if overwrite:
-        give_way(transaction.spark, info)
+        give_way(transaction.spark, transaction.uri, info)
     operation = DataOperationType.UPDATE if overwrite else DataOperationType.INSERT
     transaction.lock(info, LockType.EXCLUSIVE if overwrite else LockType.SHARED_READ, operation)
     names = [info.partition_name(name) for name in partitions]

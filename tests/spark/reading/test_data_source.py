@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
 import pytest
 from pyspark.sql import SparkSession
 
+from metastore.acid.transactions import Agent, Transaction, component
+from metastore.client import Client
+from metastore.idl import DataOperationType, LockType, ShowLocksRequest
+from metastore.spark import AcidTable, sql
+from metastore.spark.session.catalog import AcidTableInfo, metastore_uri
+from metastore.spark.transaction.readers import give_way
 from tests.support.acid.acid_tables import TableMaker
+from tests.support.servers.waiting import until
 
 pytest.importorskip("pyspark.sql.datasource", reason="Python data sources came with Spark 4")
 
@@ -82,3 +92,57 @@ def test_unknown_columns_and_insert_only_tables_are_refused(spark: SparkSession,
     plain = make_table("id int", suffix="_plain", insert_only=True).detail().first().name
     with pytest.raises(Exception, match="insert-only"):
         spark.read.format("hive_acid").option("table", plain).load().collect()
+
+
+def locks(client: Client, table: AcidTable) -> list[int]:
+    database, name = table.name.split(".")
+    return [lock.txnid for lock in client.show_locks(ShowLocksRequest(dbname=database, tablename=name)).locks]
+
+
+CHANGES: dict[str, Callable[[SparkSession, AcidTable], object]] = {
+    "insert_overwrite": lambda spark, table: table.insert_overwrite(spark.sql("select 2 id")),
+    "INSERT OVERWRITE": lambda spark, table: sql(spark, f"INSERT OVERWRITE {table.name} SELECT 2"),
+    "ALTER": lambda spark, table: sql(spark, f"ALTER TABLE {table.name} ADD COLUMNS (more string)"),
+    "TRUNCATE": lambda spark, table: sql(spark, f"TRUNCATE TABLE {table.name}"),
+    "DROP": lambda spark, table: sql(spark, f"DROP TABLE {table.name}"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_does_not_wait_for_idle_readers_of_its_program(
+    spark: SparkSession, client: Client, make_table: TableMaker, change: str
+) -> None:
+    table = make_table("id int")
+    table.insert(spark.sql("select 1 id"))
+    assert spark.read.format("hive_acid").option("table", table.name).load().count() == 1
+    assert len(locks(client, table)) == 1, "the reader stays until its transaction times out"
+    CHANGES[change](spark, table)
+    assert locks(client, table) == []
+
+
+def test_a_reader_whose_job_runs_is_not_ended(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
+    table = make_table("id int")
+    table.insert(spark.sql("select 1 id"))
+    spark.udf.register("held_up", lambda value: threading.Event().wait(5.0) or value, "int")
+    frame = spark.read.format("hive_acid").option("table", table.name).load().selectExpr("held_up(id) id")
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.extend(row.id for row in frame.collect()))
+    thread.start()
+    until(lambda: spark.sparkContext.statusTracker().getActiveJobsIds())
+    held = locks(client, table)
+    give_way(spark, metastore_uri(spark), AcidTableInfo.load(client, *table.name.split(".")))
+    assert len(held) == 1
+    assert locks(client, table) == held
+    thread.join()
+    assert found == [1]
+
+
+def test_a_reader_of_another_program_is_not_ended(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
+    table = make_table("id int")
+    table.insert(spark.sql("select 1 id"))
+    info = AcidTableInfo.load(client, *table.name.split("."))
+    theirs = Transaction.begin(metastore_uri(spark), agent=Agent(name="hive_acid (local-1)"), read_only=True)
+    theirs.lock([component(info.database, info.name, LockType.SHARED_READ, DataOperationType.SELECT)])
+    give_way(spark, metastore_uri(spark), info)
+    assert locks(client, table) == [theirs.id]
+    theirs.commit()
