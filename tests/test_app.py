@@ -143,7 +143,7 @@ def test_a_hive_site_that_asks_for_more_safety_ends_the_start_before_anything_is
     assert not (tmp_path / "home").exists()
 
 
-def test_what_compactions_need_is_asked_for_by_our_setting_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_privileges_of_compactions_are_asked_for_by_our_setting_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Hive's file may ask for workers that HiveServer2 runs: a server without pyorc says so, and starts."""
     monkeypatch.setitem(sys.modules, "pyorc", None)
     site = tmp_path / "hive-site.xml"

@@ -63,7 +63,7 @@ def connected(database: Database) -> Iterator[sa.Connection]:
     engine.dispose()
 
 
-def test_the_migrations_make_what_the_model_declares(database: Database) -> None:
+def test_the_migrations_make_the_schema_of_the_model(database: Database) -> None:
     with connected(database) as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
 
@@ -206,7 +206,7 @@ def asking(database: Database, text: str) -> list[tuple[object, ...]]:
     return database.write(work)
 
 
-def test_what_was_written_stays_through_the_migration_that_keeps_it_as_one_row(fresh_database_url: str) -> None:
+def test_written_values_stay_through_the_migration_that_keeps_them_as_one_row(fresh_database_url: str) -> None:
     database = Database(fresh_database_url)
     migrate.upgrade(database)
     downgrade(database, "0009")
@@ -274,7 +274,7 @@ def test_write_ids_of_a_batch_are_rows_before_there_are_ranges(fresh_database_ur
     database.close()
 
 
-def test_places_are_known_of_what_was_there_before_they_were_kept(fresh_database_url: str) -> None:
+def test_places_are_kept_for_earlier_objects_too(fresh_database_url: str) -> None:
     database = Database(fresh_database_url)
     migrate.upgrade(database)
     downgrade(database, "0010")

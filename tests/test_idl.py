@@ -55,7 +55,7 @@ def struct(cls: Any) -> Any:
     return issubclass(cls, TException), fields, cls.default_spec, vars(cls()), vars(made)
 
 
-def test_the_interface_is_what_thriftpy2_reads(parsed: Any) -> None:
+def test_the_interface_is_the_same_as_thriftpy2_reads(parsed: Any) -> None:
     expected, found = dict(described(parsed)), dict(described(idl.hive_metastore))
     assert len(expected) > 900
     assert found.keys() == expected.keys()
@@ -80,7 +80,7 @@ def test_the_stub_is_current() -> None:
         ("struct S {\n  1: i32 a ? \n}", "other.thrift:2: unexpected '\\?'"),
     ],
 )
-def test_what_the_reader_does_not_know_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_syntax_that_the_reader_does_not_have_is_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "other.thrift"
     path.write_text(text)
     with pytest.raises(idl_reader.IdlError, match=said):

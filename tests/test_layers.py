@@ -192,6 +192,6 @@ def test_every_module_has_a_layer() -> None:
     assert {part(path) for path in MODULES} == set(LEVEL)
 
 
-def test_a_module_says_what_it_does() -> None:
+def test_a_module_has_a_docstring() -> None:
     silent = [str(path) for path in MODULES if path.stat().st_size and parsed(path).docstring is None]
     assert silent == []

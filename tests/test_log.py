@@ -47,7 +47,7 @@ def test_json_is_one_object_per_line() -> None:
     assert (event["event"], event["part"], event["level"], event["user"]) == ("call", "x", "info", None)
 
 
-def test_json_has_time_traceback_and_whatever_is_no_json() -> None:
+def test_json_has_time_traceback_and_values_that_are_not_json() -> None:
     stream = io.BytesIO()
     log.configure("info", stream=stream)
     before = datetime.now(timezone.utc)

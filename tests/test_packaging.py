@@ -54,7 +54,7 @@ def test_the_wheel_of_a_source_distribution_is_compiled_too(wheel: Path, tmp_pat
     assert modules(build(built, "wheel", folder, METASTORE_CODEC="")) == modules(wheel)
 
 
-def test_the_wheel_carries_what_the_console_shows(wheel: Path) -> None:
+def test_the_wheel_has_the_files_of_the_console(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     sources = [path for folder in ("templates", "static") for path in (ROOT / "metastore" / "console" / folder).iterdir()]
     assert len(sources) > 20

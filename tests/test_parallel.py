@@ -12,7 +12,7 @@ from tests.support.servers.servers import free_port
 @pytest.mark.parametrize(
     ("markers", "alone"), [("not slow", False), ("mysql8 and not slow", False), ("", False), ("slow", True), ("mysql8 and slow", True)]
 )
-def test_what_takes_minutes_has_the_machine_alone(markers: str, alone: bool) -> None:
+def test_tests_that_take_minutes_have_the_machine_alone(markers: str, alone: bool) -> None:
     config = cast(Any, SimpleNamespace(option=SimpleNamespace(markexpr=markers)))
     chosen = pytest_xdist_auto_num_workers(config)
     assert chosen == 0 if alone else 0 < chosen <= MAX_PROCESSES

@@ -8,7 +8,7 @@ README = (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#:]+)\)", README))))
-def test_what_the_readme_links_to_is_there(link: str) -> None:
+def test_the_targets_of_the_readmes_links_exist(link: str) -> None:
     assert (ROOT / link).is_file()
 
 

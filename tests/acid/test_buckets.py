@@ -29,7 +29,7 @@ FIRST = buckets.encode(0)
         ([4095, buckets.encode(4095, 7)], None, {0}),
     ],
 )
-def test_what_a_file_names_by_its_statistics(tmp_path: Path, numbers: list[int], bucket: int | None, wrong_in: set[int]) -> None:
+def test_the_bucket_that_a_file_names_in_its_statistics(tmp_path: Path, numbers: list[int], bucket: int | None, wrong_in: set[int]) -> None:
     path = str(tmp_path / "file")
     schema = event_schema(pa.struct([("id", pa.int32()), ("text", pa.string())]))
     rows = [{"id": number, "text": "x" * 50} for number in range(len(numbers))]

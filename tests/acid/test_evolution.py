@@ -15,7 +15,7 @@ from metastore.acid.values.types import parts
     ("float", "string"), ("double", "varchar(20)"), ("decimal(8,2)", "string"), ("date", "string"), ("timestamp", "varchar(30)"),
     ("decimal(8,2)", "double"), ("bigint", "double"), ("int", "float"), ("int", "decimal(10,1)"), ("array<float>", "array<string>"),
 ])  # fmt: skip
-def test_types_that_keep_what_readers_see(old: str, new: str) -> None:
+def test_types_that_keep_the_values_of_readers(old: str, new: str) -> None:
     assert loss([("x", old)], [("y", new)]) is None
 
 

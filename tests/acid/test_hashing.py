@@ -100,7 +100,7 @@ def test_a_type_that_can_not_be_hashed(kind: str) -> None:
         hash_values(pa.array([1]), kind, 2)
 
 
-def test_what_is_refused() -> None:
+def test_impossible_hashes_are_refused() -> None:
     with pytest.raises(CanNotHash, match="version 3 is unknown"):
         hash_values(pa.array([1]), "int", 3)
     with pytest.raises(CanNotHash, match="no column"):

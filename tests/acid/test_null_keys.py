@@ -70,7 +70,7 @@ def test_files_of_rows_alone(tmp_path: Path, columns: str) -> None:
     assert batch.column("row").to_pylist() == ([{"id": 7}] if len(kinds) > 1 else [{"m": None}]) * 3
 
 
-def test_they_are_copied_in_order_without_what_is_gone(tmp_path: Path) -> None:
+def test_they_are_copied_in_order_without_deleted_rows(tmp_path: Path) -> None:
     first = [insert(1, row, *(HELD if row % 2 else PLAIN)) for row in range(25_000)]
     older = [("i", "int"), ("n", "map<string,int>")]  # the table's first columns had other names, and were all
     second = [insert(2, row, row, {None: row}) for row in range(3)] + [insert(3, 0, 9, None)]
@@ -91,7 +91,7 @@ def test_they_are_copied_in_order_without_what_is_gone(tmp_path: Path) -> None:
     ("there", "match"),
     [([("id", "int"), ("m", "map<string,bigint>")], "does not have so"), ([*COLUMNS, ("z", "int")], "does not have so")],
 )
-def test_what_has_another_form_is_left(tmp_path: Path, there: list[tuple[str, str]], match: str) -> None:
+def test_files_of_another_form_are_not_copied(tmp_path: Path, there: list[tuple[str, str]], match: str) -> None:
     values = [None] * (len(there) - 2)
     path = write(tmp_path / "delta" / "bucket_00003", [insert(1, 0, 1, {None: 5}, *values)], there)
     with pytest.raises(CanNotCopy, match=match):

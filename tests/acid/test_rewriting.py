@@ -151,7 +151,7 @@ VALUES: list[tuple[str, list[Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "values"), VALUES, ids=[kind for kind, _ in VALUES])
-def test_values_stay_what_they_are(tmp_path: Path, kind: str, values: list[Any]) -> None:
+def test_values_keep_their_types(tmp_path: Path, kind: str, values: list[Any]) -> None:
     events = [insert(1, row, row, values[row % len(values)]) for row in range(25)]
     path = tmp_path / "delta" / "bucket_00003"
     write(path, events, [("id", "int"), ("v", kind)])
@@ -290,7 +290,7 @@ def at(*moments: datetime) -> list[Event]:
     ],
     ids=["long ago", "far ahead", "twice", "unsorted", "same id", "delete event"],
 )
-def test_what_is_not_copied(tmp_path: Path, columns: list[tuple[str, str]], events: list[Event], reason: str) -> None:
+def test_events_that_are_not_copied(tmp_path: Path, columns: list[tuple[str, str]], events: list[Event], reason: str) -> None:
     with pytest.raises(CanNotCopy, match=reason):
         copied(tmp_path, events, columns, zone="America/New_York")
 

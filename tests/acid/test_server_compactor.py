@@ -142,7 +142,7 @@ def read_base(table: Table, partition: str = "") -> list[Row]:
 
 
 @pytest.mark.parametrize("kind", [CompactionType.MINOR, CompactionType.MAJOR])
-def test_what_an_overwrite_has_replaced_is_cleaned(cluster: Cluster, kind: int) -> None:
+def test_directories_that_an_overwrite_has_replaced_are_cleaned(cluster: Cluster, kind: int) -> None:
     """There is nothing to write, but the cleaner has to be called: nobody asks again."""
     table = cluster.make("t")
     cluster.write("t", numbers(0, 10), numbers(10, 20))
@@ -317,7 +317,7 @@ def foreign(cluster: Cluster) -> CompactionInfoStruct | None:
     return found
 
 
-def test_what_arrow_can_not_copy_waits_for_spark(cluster: Cluster) -> None:
+def test_a_table_that_arrow_can_not_copy_waits_for_spark(cluster: Cluster) -> None:
     table = cluster.make("t", "id int, at timestamp")
     cluster.write("t", *([{"id": year, "at": datetime.datetime(year, 1, 1)}] for year in (2024, 9999)))  # noqa: DTZ001  # wall-clock
     key = cluster.ask("t")

@@ -87,7 +87,7 @@ def test_config_names_a_setting_that_is_not_there() -> None:
     assert "there is no setting wharehouse; did you mean warehouse?" in ended.stderr
 
 
-def test_config_checks_what_hive_s_file_asks_for(tmp_path: Path) -> None:
+def test_config_checks_the_settings_of_hives_file(tmp_path: Path) -> None:
     site = tmp_path / "hive-site.xml"
     values = {"hive.metastore.use.SSL": "true", "hive.metastore.port": "1", "hive.x": "y", "javax.jdo.option.ConnectionPassword": "hunter2"}
     items = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items())
@@ -182,7 +182,7 @@ def test_call_takes_arguments_in_order_and_by_name(uri: str) -> None:
     assert json.loads(run("call", "get_table_req", request, "--uri", uri).stdout)["table"]["tableName"] == "trips"
 
 
-def test_what_the_server_refuses_ends_with_status_1(uri: str) -> None:
+def test_a_refusal_of_the_server_ends_with_status_1(uri: str) -> None:
     ended = run("call", "get_database", "nowhere", "--uri", uri)
     assert ended.exit_code == 1
     assert ended.stderr.startswith("metastore: NoSuchObjectException: ")
@@ -222,7 +222,7 @@ def test_a_server_that_is_not_there_is_named() -> None:
         ["check", "taxi.nosuch"],
     ],
 )
-def test_what_is_not_there_is_no_empty_list(uri: str, command: list[str]) -> None:
+def test_a_missing_object_is_not_an_empty_list(uri: str, command: list[str]) -> None:
     ended = run(*command, "--uri", uri)
     assert (ended.exit_code, ended.stdout) == (1, "")
     assert "nosuch" in ended.stderr

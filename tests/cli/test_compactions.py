@@ -69,7 +69,7 @@ def test_compactions_are_queued_listed_and_taken_off(server: str) -> None:
     assert [each["state"] for each in listed(server, "db.t", "--all")] == ["aborted"]
 
 
-def test_what_failed_is_tried_again(server: str, client: Client) -> None:
+def test_failed_compactions_are_tried_again(server: str, client: Client) -> None:
     key = client.compact2(idl.CompactionRequest(dbname="db", tablename="again", type=idl.CompactionType.MAJOR)).id
     refused = run("retry", str(key), "--uri", server)
     assert (refused.exit_code, "only one that has ended can be tried again" in refused.output) == (1, True)
@@ -113,7 +113,7 @@ def test_an_entry_that_waits_for_a_reader_names_the_reader(server: str, client: 
     "arguments",
     [("queue", "db.nosuch"), ("queue", "nosuch.t"), ("queue", "db.t", "p=9"), ("list", "db.nosuch"), ("list", "nosuch", "--all")],
 )
-def test_what_is_not_there_is_named(server: str, arguments: tuple[str, ...]) -> None:
+def test_missing_objects_are_named(server: str, arguments: tuple[str, ...]) -> None:
     ended = run(*arguments, "--uri", server)
     assert (ended.exit_code, ended.stdout) == (1, "")
     assert next(each for each in reversed(arguments) if not each.startswith("-")).partition(".")[2] in ended.stderr

@@ -44,6 +44,6 @@ def test_binary_is_base64() -> None:
         ({"parameters": {"a": 1}}, "table.parameters.a: expected a text"),
     ],
 )
-def test_what_does_not_fit_is_named_with_its_place(value: object, message: str) -> None:
+def test_a_value_that_does_not_fit_is_named_with_its_place(value: object, message: str) -> None:
     with pytest.raises(Misfit, match=message):
         to_thrift(TType.STRUCT, idl.Table, value, "table")

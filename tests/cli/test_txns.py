@@ -82,7 +82,7 @@ def test_a_transaction_that_is_not_there_is_named_and_the_others_aborted(server_
     assert "No such transaction txnid:999999" in ended.stderr
 
 
-def test_locks_are_listed_with_what_they_wait_for(server_uri: str, client: Client) -> None:
+def test_locks_are_listed_with_the_locks_before_them(server_uri: str, client: Client) -> None:
     (key,) = begin(client)
     held = ask(client, idl.LockType.EXCLUSIVE, key)
     waiting = ask(client, idl.LockType.SHARED_READ)

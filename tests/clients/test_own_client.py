@@ -35,7 +35,7 @@ def described(name: str, *columns: str) -> Table:
 
 
 @pytest.mark.on_one_database
-def test_a_setting_ends_with_its_connection_whatever_worker_serves_it(server: Server) -> None:
+def test_a_setting_ends_with_its_connection_on_any_worker(server: Server) -> None:
     with connect(server.uri) as first:
         first.create_table(described("t", "a"))
         altered = first.get_table("default", "t")

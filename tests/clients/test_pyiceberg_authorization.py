@@ -19,7 +19,7 @@ ROWS = pa.table({"a": [1, 2]})
 
 
 @pytest.mark.on_one_database
-def test_users_get_what_they_are_granted(database_url: str, tmp_path: Path) -> None:
+def test_users_get_their_granted_objects(database_url: str, tmp_path: Path) -> None:
     options = {
         "db": database_url, "warehouse": f"file:{tmp_path}/warehouse", "workers": "1", "authorization": "grants", "admin_users": "root",
     }  # fmt: skip

@@ -38,7 +38,7 @@ def test_tables_are_made_and_read(kdc: Kdc, tmp_path: Path, protection: str) -> 
 
 
 @pytest.mark.usefixtures("as_alice")
-def test_who_has_no_ticket_is_kept_out(kdc: Kdc, tmp_path: Path) -> None:
+def test_a_user_without_a_ticket_is_kept_out(kdc: Kdc, tmp_path: Path) -> None:
     secured = Secured(kdc, tmp_path / "home")
     with secured.serve(), pytest.raises(Exception, match="This server asks for a login; it accepts kerberos, token"):
         HiveCatalog("open", uri=secured.uri).list_namespaces()

@@ -33,7 +33,7 @@ def refused(trino: Trino, statement: str, user: str) -> str:
     return str(raised.value.message)
 
 
-def test_users_get_what_they_are_granted(trino: Trino) -> None:
+def test_users_get_their_granted_objects(trino: Trino) -> None:
     trino.run("CREATE SCHEMA shop")
     for name in ("orders", "prices"):
         trino.run(f"CREATE TABLE shop.{name} (a int)")

@@ -134,7 +134,7 @@ def test_tls_can_not_be_overruled_but_by_the_property(tmp_path: Path) -> None:
     check(loaded(tmp_path, asking, "tls_certificate=/x.pem", "db=sqlite:///x.db"))
 
 
-def test_what_authorizes_in_hive_is_kept_by_the_setting(tmp_path: Path) -> None:
+def test_properties_that_authorize_in_hive_are_kept_by_the_setting(tmp_path: Path) -> None:
     asking = {name: value for name, value in ASKING.items() if "authorization" in name or "filter" in name or "listeners" in name}
     config = loaded(tmp_path, asking, "authorization=grants")
     check(config)

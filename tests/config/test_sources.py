@@ -155,14 +155,14 @@ def test_a_section_of_toml_that_is_no_settings_is_refused(tmp_path: Path, conten
         load(config_file=path, environment={})
 
 
-def test_what_looks_like_a_section_within_a_text_is_none(tmp_path: Path) -> None:
+def test_a_line_of_a_text_that_looks_like_a_section_is_not_one(tmp_path: Path) -> None:
     path = tmp_path / "metastore.toml"
     path.write_text('kerberos_name_rules = """\n[metastore]\n"""\n[filesystem_options.sftp]\nhost = "h"\nport = 1\n')
     config = load(config_file=path, environment={})
     assert config.filesystem_options == {"sftp": {"host": "h", "port": 1}}
 
 
-def test_what_kubernetes_sets_for_a_service_is_not_a_port() -> None:
+def test_the_variable_of_kubernetes_for_a_service_is_not_a_port() -> None:
     config = load(environment={"METASTORE_PORT": "tcp://10.0.0.1:9083", "METASTORE_WAREHOUSES": "/x"})
     assert config.port == 9083
     assert len(config.warnings) == 2

@@ -27,7 +27,7 @@ def hive_site(path: Path) -> Path:
     return path
 
 
-def test_what_is_written_reads_the_same(tmp_path: Path) -> None:
+def test_written_values_read_the_same(tmp_path: Path) -> None:
     source = hive_site(tmp_path / "hive-site.xml")
     config = load({}, hive_site=source, environment={})
     text = toml(config, "hive-site.xml")

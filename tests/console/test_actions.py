@@ -183,7 +183,7 @@ def test_rights_are_those_of_the_method(guarded: Console) -> None:
     assert audited(guarded, "abort_txn")[-1]["outcome"] == "ok"
 
 
-def test_who_did_not_log_in_does_not_act_where_rights_are_asked_for(start: Start) -> None:
+def test_nobody_acts_without_a_login_where_rights_are_asked_for(start: Start) -> None:
     found = start(authentication=("users", "anonymous"), authorization="grants", admin_users=("root",))
     with found.client("root") as client:
         key = sample.open_transaction(client, "root")

@@ -143,7 +143,7 @@ def test_the_policy_stops_a_script_that_gets_in_all_the_same(watched: Watched) -
     assert any("Content Security Policy" in each for each in watched.complaints)
 
 
-def test_a_search_shows_what_it_finds_while_one_types(watched: Watched) -> None:
+def test_a_search_shows_matches_while_one_types(watched: Watched) -> None:
     page = watched.page
     page.goto("/ui/catalog")
     page.get_by_label("Part of a name").press_sequentially("order")

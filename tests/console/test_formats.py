@@ -49,7 +49,7 @@ def test_text_with_backticks_becomes_code_and_nothing_else() -> None:
     assert formats.code("see `a<b>` & <c>") == "see <code>a&lt;b&gt;</code> &amp; &lt;c&gt;"
 
 
-def test_links_leave_out_what_has_no_value() -> None:
+def test_links_leave_out_parameters_without_a_value() -> None:
     assert formats.link("/x", a="1 &2", b="", c=None, d=0) == "/x?a=1+%262&d=0"
     assert formats.link("/x") == "/x"
 

@@ -60,7 +60,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("path", WORDS)
-def test_a_page_shows_what_there_is(console: Console, path: str) -> None:
+def test_a_page_shows_the_content(console: Console, path: str) -> None:
     found = console.get(f"/ui{path}")
     assert found.status == 200, found.text
     assert [word for word in WORDS[path] if word not in found.words] == []
@@ -149,7 +149,7 @@ def test_nothing_of_the_data_becomes_markup(console: Console, path: str) -> None
     assert "style=" not in page
 
 
-def test_every_answer_forbids_what_pages_do_not_need(console: Console) -> None:
+def test_every_answer_forbids_features_that_pages_do_not_need(console: Console) -> None:
     for path in ("/ui/", "/ui/nothing", "/api/v1/overview", "/ui/static/console.css", "/ui/transactions/99"):
         headers = console.get(path).headers
         assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'")
@@ -254,7 +254,7 @@ def test_a_console_that_is_switched_off_is_not_there(start: Start) -> None:
     assert found.get("/healthz").status == 200
 
 
-def test_what_looks_is_logged_and_counted_as_calls_are(start: Start) -> None:
+def test_views_of_pages_are_logged_and_counted_as_calls(start: Start) -> None:
     found = start()
     found.get("/ui/catalog")
     found.get("/ui/table?database=default&name=nothing")

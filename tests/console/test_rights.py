@@ -68,7 +68,7 @@ def test_lists_show_a_stranger_nothing(guarded: Console, path: str) -> None:
         ("/events/3", "/events/99"),
     ],
 )
-def test_what_is_hidden_is_answered_about_as_what_is_missing(guarded: Console, path: str, missing: str) -> None:
+def test_a_hidden_object_gets_the_answer_of_a_missing_one(guarded: Console, path: str, missing: str) -> None:
     names = {"sales": "nowhere"} if path.startswith("/database") else {"orders": "nothing", "days": "nothing", "customers": "nothing"}
     hidden, absent = (guarded.get(f"/api/v1{each}", "mallory") for each in (path, missing))
     text = hidden.text
@@ -113,7 +113,7 @@ def test_everybody_sees_the_own_transactions(guarded: Console, own: int) -> None
     assert own in [each["transaction"]["id"] for each in guarded.get("/api/v1/transactions", "root").json["rows"]]
 
 
-def test_pages_are_filled_with_what_may_be_shown(start: Start) -> None:
+def test_pages_are_filled_with_visible_objects(start: Start) -> None:
     """The few tables that a user sees are listed together, with any number of hidden ones between them."""
     found = start(authentication=("users",), authorization="grants", admin_users=("root",))
     with found.client("root") as client:
@@ -181,7 +181,7 @@ def test_a_name_of_this_machine_does(console: Console, host: str) -> None:
     assert console.get("/ui/", headers={"Host": host}).status == 200
 
 
-def test_who_logged_in_by_password_can_log_out(guarded: Console, start: Start) -> None:
+def test_a_user_of_a_password_can_log_out(guarded: Console, start: Start) -> None:
     assert 'href="/ui/logout"' in guarded.get("/ui/", "alice").text
     out = guarded.get("/ui/logout", "alice")
     assert (out.status, out.headers["www-authenticate"]) == (401, 'Basic realm="metastore", charset="UTF-8"')

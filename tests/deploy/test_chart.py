@@ -73,7 +73,7 @@ def test_the_manifests_are_those_of_kubernetes(version: str) -> None:
         check.validate(broken, "1.31", strict=True)
 
 
-def test_what_is_there_follows_the_values() -> None:
+def test_the_manifests_follow_the_values() -> None:
     plain, full = manifests(), manifests(*ALL)
     assert set(plain) == {"Deployment hms", "Service hms", "Service hms-admin", "ServiceAccount hms", "PodDisruptionBudget hms"}
     assert set(full) == {*plain, "ServiceMonitor hms"}

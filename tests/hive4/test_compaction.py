@@ -49,7 +49,7 @@ def test_a_partition_of_an_insert_only_table(story: Story) -> None:
     assert rows(story, "t") == [("1", "x"), ("2", "x")]
 
 
-def test_the_server_queues_what_is_due(story: Story) -> None:
+def test_the_server_queues_due_compactions(story: Story) -> None:
     story.sql(f"CREATE TABLE t (id int) {ACID}, 'compactorthreshold.hive.compactor.delta.num.threshold' = '2')")
     for number in range(4):
         story.sql(f"INSERT INTO t VALUES ({number})")

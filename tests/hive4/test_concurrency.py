@@ -67,7 +67,7 @@ def test_others_insert_meanwhile(story: Story) -> None:
     assert story.sql("SELECT id FROM t ORDER BY id") == [("1",), ("2",), ("3",)]
 
 
-def test_what_is_open_and_locked_is_shown(story: Story) -> None:
+def test_open_transactions_and_locks_are_shown(story: Story) -> None:
     story.sql("CREATE TABLE t (id int) STORED AS ORC TBLPROPERTIES ('transactional' = 'true')")
     (opened,) = story.client.open_txns(OpenTxnRequest(num_txns=1, user="somebody", hostname="far")).txn_ids
     component = LockComponent(

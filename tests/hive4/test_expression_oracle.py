@@ -69,7 +69,7 @@ def condition(rng: random.Random, depth: int = 2) -> str:
     ))  # fmt: skip
 
 
-def test_hive_still_writes_what_the_other_tests_read(tmp_path: Path) -> None:
+def test_hive_still_writes_the_files_that_other_tests_read(tmp_path: Path) -> None:
     texts = sorted({text for text, version in EXPRESSIONS if version == HIVE})
     if not texts:
         pytest.skip(f"nothing is recorded of Hive {HIVE}")
@@ -80,7 +80,7 @@ def test_hive_still_writes_what_the_other_tests_read(tmp_path: Path) -> None:
         assert answer[0] == wanted.data or text.startswith("year"), text  # whose calendar holds the time
 
 
-def test_random_expressions_keep_what_hive_keeps(tmp_path: Path) -> None:
+def test_random_expressions_keep_the_same_partitions_as_hive(tmp_path: Path) -> None:
     rng = random.Random(20)
     asked = []
     for _ in range(1500):

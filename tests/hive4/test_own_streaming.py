@@ -48,7 +48,7 @@ def test_a_batch_is_read_while_it_grows(story: Story) -> None:
     assert story.sql("SELECT * FROM alerts ORDER BY id") == [("0", "of Hive"), ("2", "seen"), ("4", "NULL")]
 
 
-def test_hive_counts_what_is_there(story: Story) -> None:
+def test_hive_counts_the_rows(story: Story) -> None:
     """Hive answers counts from statistics while they are exact; a stream does not update them."""
     story.sql("CREATE TABLE t (id int) PARTITIONED BY (p string) STORED AS ORC TBLPROPERTIES ('transactional' = 'true')")
     story.sql("INSERT INTO t PARTITION (p = 'a') VALUES (1)")

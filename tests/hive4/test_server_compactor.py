@@ -35,7 +35,7 @@ def engine(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Iterator[H
         yield started
 
 
-def test_hive_reads_what_a_server_compacted(story: Story) -> None:
+def test_hive_reads_rows_that_a_server_compacted(story: Story) -> None:
     story.sql(f"CREATE TABLE t ({TYPES}) STORED AS ORC TBLPROPERTIES ('transactional' = 'true', 'no_auto_compaction' = 'true')")
     for number in range(1, 7):
         story.sql(f"INSERT INTO t {VALUES.format(number)}")
@@ -54,7 +54,7 @@ def test_hive_reads_what_a_server_compacted(story: Story) -> None:
     assert [row[1] for row in expected] == ["text 1", "new", "newer", "text 6"]
 
 
-def test_an_insert_only_table_and_what_is_due(story: Story) -> None:
+def test_an_insert_only_table_and_its_due_compaction(story: Story) -> None:
     kind = "'transactional' = 'true', 'transactional_properties' = 'insert_only'"
     due = "'compactorthreshold.hive.compactor.delta.num.threshold' = '2'"
     story.sql(f"CREATE TABLE t (id int, c char(4)) PARTITIONED BY (k string) STORED AS ORC TBLPROPERTIES ({kind}, {due})")

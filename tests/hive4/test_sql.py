@@ -154,7 +154,7 @@ def test_definitions_are_shown_alike(story: Story, by_spark: Run) -> None:
         assert [line.rstrip() for line in by_spark(f"SHOW CREATE TABLE {table}")[0][0].split("\n")] == hive
 
 
-def test_what_spark_makes_is_described_by_hive_as_its_own(story: Story, by_spark: Run) -> None:
+def test_tables_of_spark_are_described_by_hive_as_its_own(story: Story, by_spark: Run) -> None:
     described = []
     for run in (story.sql, by_spark):
         run(CREATE)

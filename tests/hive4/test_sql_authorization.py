@@ -57,7 +57,7 @@ def granted(rows: Rows) -> list[tuple[str, ...]]:
     return [(row[4], row[5], row[6], row[7]) for row in rows]
 
 
-def test_what_hive_grants_holds_in_both(warehouse: Warehouse) -> None:
+def test_grants_of_hive_hold_in_both(warehouse: Warehouse) -> None:
     sql = warehouse.sql
     assert sql("SHOW CURRENT ROLES") == [("public",)]
     with pytest.raises(HiveError, match="User has to belong to ADMIN role"):
@@ -90,7 +90,7 @@ def test_what_hive_grants_holds_in_both(warehouse: Warehouse) -> None:
         client.drop_table("shop", "orders", True)
 
 
-def test_what_hive_revokes_holds_no_longer(warehouse: Warehouse) -> None:
+def test_grants_that_hive_revokes_hold_no_longer(warehouse: Warehouse) -> None:
     sql = warehouse.sql
     sql("SET ROLE ADMIN")
     for statement in (

@@ -35,7 +35,7 @@ def test_a_batch_of_transactions(story: Story, tmp_path: Path) -> None:
     assert story.sql("SELECT msg FROM alerts WHERE id = 4") == [("seen",)]
 
 
-def test_a_stream_that_vanishes_leaves_open_what_others_can_end(story: Story, tmp_path: Path) -> None:
+def test_a_stream_that_vanishes_leaves_transactions_that_others_can_end(story: Story, tmp_path: Path) -> None:
     story.sql("CREATE TABLE t (id int) STORED AS ORC TBLPROPERTIES ('transactional' = 'true')")
     with ingest(story.place.uri, tmp_path, story.place.warehouse, story.name, "t", 4) as stream:
         stream.do("begin", "write 1", "commit", "begin", "write 2", "vanish")

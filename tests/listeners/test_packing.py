@@ -199,7 +199,7 @@ def test_equal_storage_is_packed_once() -> None:
     assert len(one[1]) < 20 * len(few[1])
 
 
-def test_what_can_not_be_packed_has_a_row_for_each_event() -> None:
+def test_events_that_can_not_be_packed_have_a_row_each() -> None:
     granted = partition("1", storage("file:/t/k=1"), privileges=PrincipalPrivilegeSet({}, {}, {}))
     assert pack(alteration(BEFORE[:2], [granted, BEFORE[1]])) == []
     skewed = partition("1", storage("file:/t/k=1", skewedInfo=SKEWED))

@@ -39,12 +39,12 @@ def insert(event: Event, session: Any) -> None:
     session.cursor.execute(f"INSERT INTO notes VALUES ('{event.database.name}')")
 
 
-def test_what_it_writes_is_there_after_the_commit(notes: Metastore) -> None:
+def test_its_writes_are_there_after_the_commit(notes: Metastore) -> None:
     create_database(call_of(listening(notes, Within(insert))), DatabaseStruct(name="d"))
     assert noted(notes) == ["d"]
 
 
-def test_what_it_writes_goes_with_a_roll_back(notes: Metastore) -> None:
+def test_its_writes_go_with_a_roll_back(notes: Metastore) -> None:
     def refuse(_event: Event, _session: Any) -> None:
         raise InvalidOperation("no")
 

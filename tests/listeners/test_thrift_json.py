@@ -99,7 +99,7 @@ def test_it_comes_back(struct: Any) -> None:
         assert same(struct, read("Partition", write.partition(struct)))
 
 
-def test_partitions_that_share_storage_keep_what_is_their_own() -> None:
+def test_partitions_that_share_storage_keep_their_own_fields() -> None:
     write = StructWriter()
     other = storage("file:/z")
     other.serdeInfo = idl.SerDeInfo(serializationLib="other", parameters={})
@@ -109,7 +109,7 @@ def test_partitions_that_share_storage_keep_what_is_their_own() -> None:
         assert same(each, read("Partition", write.partition(each)))
 
 
-def test_what_is_no_number_is_a_string() -> None:
+def test_a_text_that_is_not_a_number_is_a_string() -> None:
     data = idl.DoubleColumnStatsData(lowValue=-math.inf, highValue=math.nan, numNulls=0, numDVs=0)
     text = orjson.loads(orjson.dumps(StructWriter().text(data)))
     assert orjson.loads(text) == {"1": {"dbl": "-Infinity"}, "2": {"dbl": "NaN"}, "3": {"i64": 0}, "4": {"i64": 0}}

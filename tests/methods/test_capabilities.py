@@ -56,7 +56,9 @@ def buckets_of_partition(client: Client, capabilities: list[str] | None) -> int:
 
 
 @pytest.mark.parametrize("capabilities", [None, [], ["MANAGERAWMETADATA"], ["MANAGE_RAW_METADATA"]])
-def test_who_declares_nothing_or_wants_raw_metadata_sees_a_table_as_it_is_stored(client: Client, capabilities: list[str] | None) -> None:
+def test_clients_without_capabilities_or_for_raw_metadata_see_a_table_as_it_is_stored(
+    client: Client, capabilities: list[str] | None
+) -> None:
     table = seen(client, "plain", capabilities)
     assert (table.accessType, table.requiredReadCapabilities, table.requiredWriteCapabilities) == (None, None, None)
     assert seen(client, "t", capabilities).sd.numBuckets == 4
@@ -71,7 +73,7 @@ def test_buckets_of_external_tables_are_hidden_from_who_does_not_know_their_hash
     assert buckets_of_partition(client, ["EXTREAD"]) == -1
 
 
-def test_who_knows_the_hash_sees_buckets(client: Client) -> None:
+def test_clients_with_the_hash_see_buckets(client: Client) -> None:
     table = seen(client, "t", ["HIVEBUCKET2"])
     assert (table.accessType, table.sd.numBuckets) == (8, 4)
     assert buckets_of_partition(client, ["HIVEBUCKET2"]) == 4
@@ -82,7 +84,7 @@ def test_a_client_of_unmodified_metadata_may_not_write_but_sees_buckets(client: 
     assert (table.accessType, table.requiredWriteCapabilities, table.sd.numBuckets) == (2, ["HIVEBUCKET2"], 4)
 
 
-def test_hiding_buckets_leaves_what_is_stored(client: Client) -> None:
+def test_hiding_buckets_leaves_the_stored_table(client: Client) -> None:
     seen(client, "t", ["EXTREAD"])
     buckets_of_partition(client, ["EXTREAD"])
     assert client.get_table("default", "t").sd.numBuckets == 4

@@ -92,12 +92,12 @@ KNOWING = {"get_table": False, "nothing": False, "empty": False, "3": True, "4":
 
 
 @pytest.mark.parametrize("parameters", [OF_SPARK, OF_HIVE_3])
-def test_what_spark_or_hive_3_made_goes_to_who_names_a_capability(client: Client, parameters: dict[str, str]) -> None:
+def test_tables_of_spark_and_hive_3_go_to_clients_that_name_a_capability(client: Client, parameters: dict[str, str]) -> None:
     make(client, parameters)
     assert ways(client) == KNOWING
 
 
-def test_what_hive_2_3_made_is_for_all_until_somebody_writes_by_write_ids(client: Client) -> None:
+def test_tables_of_hive_2_3_are_for_all_until_somebody_writes_by_write_ids(client: Client) -> None:
     make(client)
     assert ways(client) == ALL
     write(client)

@@ -53,7 +53,7 @@ def test_an_index_is_made_read_altered_and_dropped(client: Client) -> None:
     assert client.get_indexes("default", "t", -1) == client.get_index_names("default", "t", -1) == []
 
 
-def test_refusals_are_what_methods_declare(client: Client) -> None:
+def test_refusals_are_of_the_types_that_methods_declare(client: Client) -> None:
     client.add_index(index("i"), table("t_i", "INDEX_TABLE"))
     with pytest.raises(idl.AlreadyExistsException, match=r"Index already exists: hive\.default\.t\.i"):
         client.add_index(index("i"), table("t_i", "INDEX_TABLE"))

@@ -239,7 +239,7 @@ def test_the_requests_of_hive_4_choose_parameters_by_patterns_too(client: Client
         (by(7), None, "t", "7 is not a PartitionFilterMode"),
     ],
 )
-def test_what_can_not_be_answered_is_a_meta_exception(
+def test_calls_that_can_not_be_answered_get_a_meta_exception(
     client: Client, spec: GetPartitionsFilterSpec | None, wanted: GetProjectionsSpec | None, table: str, why: str
 ) -> None:
     with pytest.raises(MetaException, match=why):

@@ -15,7 +15,7 @@ def test_queries_read() -> None:
     assert [name for name, query in QUERIES.items() if query.changes] == []
 
 
-def test_every_query_says_who_sees_what() -> None:
+def test_every_query_declares_its_readers() -> None:
     """Queries that are open to everybody return only counts that /metrics has too, times, and ids of locks, which everybody sees."""
     assert {name for name, query in QUERIES.items() if query.rule is OPEN} == {"show_state", "show_waits"}
     for_admins = {name for name, query in QUERIES.items() if query.rule is ADMIN}

@@ -73,7 +73,7 @@ def test_a_plan_is_made_filled_activated_and_dropped(client: Client) -> None:
     assert client.get_all_resource_plans(idl.WMGetAllResourcePlanRequest()).resourcePlans == []
 
 
-def test_refusals_are_what_methods_declare(client: Client) -> None:
+def test_refusals_are_of_the_types_that_methods_declare(client: Client) -> None:
     """Hive's server answers the first five with an internal error, because its methods do not declare the exceptions that it raises."""
     create = idl.WMCreateResourcePlanRequest
     rename = idl.WMNullableResourcePlan(name="q")

@@ -71,7 +71,7 @@ def test_no_two_tables_have_one_directory() -> None:
         (r"(?i)[a-c&&[^b]]+", ["AC"], ["aB"]),
     ],
 )
-def test_classes_hold_classes_and_what_several_have_in_common(expression: str, fits: list[str], others: list[str]) -> None:
+def test_classes_contain_classes_and_intersections(expression: str, fits: list[str], others: list[str]) -> None:
     matches = patterns.compile_expression(expression)
     assert [text for text in fits + others if matches(text)] == fits
 
@@ -207,7 +207,7 @@ def expressions(draw: st.DrawFn, depth: int = 2) -> str:
 
 
 @given(expressions(), st.text("abAB1._", max_size=3), st.booleans())
-def test_expressions_match_what_python_matches(expression: str, text: str, ignore_case: bool) -> None:
+def test_expressions_match_the_same_texts_as_pythons(expression: str, text: str, ignore_case: bool) -> None:
     """The texts are short because Python's engine takes exponential time for some of these expressions."""
     flags = re.DOTALL | re.ASCII | (re.IGNORECASE if ignore_case else 0)
     expected = re.fullmatch(expression, text, flags) is not None

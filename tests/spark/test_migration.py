@@ -87,7 +87,7 @@ def test_a_partitioned_table_becomes_insert_only(spark: SparkSession, client: Cl
     client.drop_table("default", name, True)
 
 
-def test_what_can_not_be_converted_stays(spark: SparkSession, client: Client) -> None:
+def test_tables_that_can_not_be_converted_stay(spark: SparkSession, client: Client) -> None:
     location = make_plain(client, "no_acid", "parquet")
     with pytest.raises(CanNotConvert, match="only become insert-only"):
         to_transactional(spark, "default.no_acid", insert_only=False)

@@ -49,7 +49,7 @@ def test_answers_come_in_any_order(call: Call) -> None:
     call.database.write(work)
 
 
-def test_what_waits_at_the_end_of_a_change_that_commits_by_itself_is_run(call: Call) -> None:
+def test_waiting_statements_run_at_the_end_of_a_change_that_commits_by_itself(call: Call) -> None:
     call.database.autocommit(lambda session: session.enqueue_insert(lock_queues, ("name",), [("a",), ("b",)]))
     assert [tuple(row) for row in call.database.read(lambda session: session.rows(NAMES))] == [("a",), ("b",)]
     call.database.autocommit(lambda session: session.enqueue(RENAME, old="a", new="c"))
@@ -78,7 +78,7 @@ def test_rows_below_a_new_one_have_its_key(call: Call, monkeypatch: pytest.Monke
     assert [tuple(row) for row in found] == [(LOCK["agent"],)] * 2
 
 
-def test_what_waits_is_run_again_with_the_unit_of_work(call: Call) -> None:
+def test_waiting_statements_run_again_with_the_unit_of_work(call: Call) -> None:
     attempts: list[int] = []
 
     def work(session: Session) -> object:

@@ -34,7 +34,7 @@ def test_the_oldest_value_goes_first() -> None:
     assert len(region) == 0
 
 
-def test_what_may_be_outdated_is_forgotten_and_what_never_is_stays() -> None:
+def test_values_that_may_be_outdated_are_forgotten_and_the_others_stay() -> None:
     caches = Caches()
     for region in vars(caches).values():
         region.put("key", "value")
@@ -109,7 +109,7 @@ def storage(call: Call, request: pytest.FixtureRequest) -> Iterator[Any]:
         lambda sd: sd.skewedInfo.skewedColValueLocationMaps.update({("a",): "b"}),
     ],
 )
-def test_what_is_returned_of_the_cache_can_not_be_changed(storage: Any, change: Callable[[Any], object]) -> None:
+def test_values_of_the_cache_can_not_be_changed(storage: Any, change: Callable[[Any], object]) -> None:
     with pytest.raises(TypeError, match="copy it"):
         change(storage)
 
@@ -122,7 +122,7 @@ def test_a_descriptor_is_decoded_once(call: Call) -> None:
 
 
 @pytest.mark.parametrize("how", ["write", "autocommit"])
-def test_what_is_to_be_done_before_the_commit_is_done_once_and_last(call: Call, how: str) -> None:
+def test_work_for_the_end_is_done_once_and_just_before_the_commit(call: Call, how: str) -> None:
     done: list[object] = []
 
     def last(_: Session, items: Collection[str]) -> None:

@@ -102,7 +102,7 @@ def test_connections_that_end_within_a_change_leave_all_of_it_once(call: Call, m
     assert sorted(path.name for path in directories) == sorted(f"k={partition.values[0]}" for partition in found)
 
 
-def test_what_was_seen_before_connections_ended_is_looked_up_again(call: Call, metastore: Metastore) -> None:
+def test_values_read_before_connections_ended_are_looked_up_again(call: Call, metastore: Metastore) -> None:
     """The database may be a standby now that lacks the last changes: here they are taken from it while nobody is connected."""
     if metastore.database.driver.name == "sqlite":
         pytest.skip("SQLite has no connections that end")

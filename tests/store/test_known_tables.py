@@ -134,7 +134,7 @@ def test_a_change_whose_commit_is_in_doubt_is_not_made_again(call: Call, part: P
 
 
 @pytest.mark.parametrize("is_current", [False, True])
-def test_what_fails_on_the_table_as_it_is_fails_once(call: Call, part: Partition, is_current: bool) -> None:
+def test_a_change_that_fails_on_the_unchanged_table_fails_once(call: Call, part: Partition, is_current: bool) -> None:
     asked: list[bool] = []
 
     def refuse(known: Known) -> None:
@@ -147,7 +147,7 @@ def test_what_fails_on_the_table_as_it_is_fails_once(call: Call, part: Partition
     assert asked == ([False] if is_current else [False, True])
 
 
-def test_a_refusal_costs_what_the_lock_costs(call: Call, part: Partition, counts: StatementCounts) -> None:
+def test_a_refusal_costs_as_much_as_the_lock(call: Call, part: Partition, counts: StatementCounts) -> None:
     """The row was seen while it was locked: nothing is read again, and no statement is sent again."""
     missing = deepcopy(part)
     missing.values = ["9"]
@@ -167,7 +167,7 @@ def test_a_refusal_costs_what_the_lock_costs(call: Call, part: Partition, counts
     counts("write statistics of a missing partition", refused(NoSuchObject, lambda: write_statistics.set_statistics(call, new)))
 
 
-def test_what_was_seen_before_a_conflict_counts_no_more_after_it(call: Call, part: Partition) -> None:
+def test_reads_before_a_conflict_do_not_count_after_it(call: Call, part: Partition) -> None:
     seen: list[bool] = []
 
     def conflicting(known: Known) -> None:
@@ -195,7 +195,7 @@ def test_few_tables_are_cached(call: Call, monkeypatch: pytest.MonkeyPatch) -> N
     assert tables.cached(call.database, *name) is not None
 
 
-def test_a_cached_table_is_not_changed_by_who_changes_what_it_returns(call: Call, part: Partition) -> None:
+def test_a_cached_table_is_not_changed_through_a_returned_one(call: Call, part: Partition) -> None:
     def spoil(known: Known) -> None:
         known.table.parameters["a"] = "spoilt"
         known.table.partitionKeys.clear()

@@ -97,7 +97,7 @@ def test_a_login_by_the_server_s_default_way(driver: MySQLDriver, encrypted: boo
         driver.connect()
 
 
-def test_connections_share_what_tls_needs(driver: MySQLDriver, url: URL) -> None:
+def test_connections_share_the_context_of_tls(driver: MySQLDriver, url: URL) -> None:
     with closing(driver.connect()) as one, closing(driver.connect()) as other, driver.migrating(url) as third:
         assert one.ctx is other.ctx is third.connection.dbapi_connection.ctx
 
@@ -111,7 +111,7 @@ def test_a_database_keeps_its_collation_when_its_server_becomes_newer(version: s
     assert collation(version, present) == expected
 
 
-def test_what_waits_goes_before_the_next_statement(cursor: mysql_connection.MySQLCursor) -> None:
+def test_waiting_statements_go_before_the_next_one(cursor: mysql_connection.MySQLCursor) -> None:
     cursor.enqueue("BEGIN")
     cursor.enqueue(ADD, {"a": 1, "b": "; DROP TABLE waiting; --'%(a)s"})
     assert cursor.execute("UPDATE waiting SET a = a + %(by)s WHERE a = 1", {"by": 6}) == cursor.rowcount == 1
@@ -129,7 +129,7 @@ def test_what_waits_goes_before_the_next_statement(cursor: mysql_connection.MySQ
     assert cursor.fetchone() == ("0,2,3,4,5,6,7",)
 
 
-def test_an_error_of_what_waits_is_raised_by_the_next(cursor: mysql_connection.MySQLCursor) -> None:
+def test_an_error_of_a_waiting_statement_is_raised_by_the_next(cursor: mysql_connection.MySQLCursor) -> None:
     for first in (True, False):
         cursor.enqueue("BEGIN")
         if not first:
@@ -145,7 +145,7 @@ def test_an_error_of_what_waits_is_raised_by_the_next(cursor: mysql_connection.M
     assert [row[0] for row in cursor.fetchall()] == [0]
 
 
-def test_what_is_long_goes_one_by_one(cursor: mysql_connection.MySQLCursor) -> None:
+def test_long_rows_go_one_by_one(cursor: mysql_connection.MySQLCursor) -> None:
     cursor.execute("SELECT @@max_allowed_packet")
     (most,) = cursor.fetchone() or (0,)
     for key in (1, 2):
@@ -480,7 +480,7 @@ def _interrupt(*_: object) -> bytes:
     (b"\x07\0\0\5\0\0\0\2\0\0\0", pymysql.err.InternalError, "number wrong - got 5 expected 1"),
     (b"\x07\0\0\1\0\0\0\x0a\0\0\0\x07\0\0\3\0\0\0\2\0\0\0", pymysql.err.InternalError, "number wrong - got 3 expected 2"),
 ])  # fmt: skip
-def test_what_no_server_may_send(answer: bytes, error: type[Exception], text: str) -> None:
+def test_replies_that_no_server_may_send(answer: bytes, error: type[Exception], text: str) -> None:
     given = iter([answer])
     answers = Answers(lambda _: next(given), 1)
     with pytest.raises(error, match=text):

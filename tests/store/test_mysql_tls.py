@@ -82,7 +82,7 @@ def test_a_server_without_tls_is_refused_where_the_url_asks_for_it(tmp_path: Pat
         ({"ssl_cert": "/nowhere/cert.pem"}, "ssl_cert /nowhere/cert.pem can not be used: No such file"),
     ],
 )
-def test_what_a_url_asks_for_and_can_not_be_had_is_refused(query: dict[str, str], text: str) -> None:
+def test_an_option_of_a_url_that_can_not_be_met_is_refused(query: dict[str, str], text: str) -> None:
     with pytest.raises(MetaError, match=text) as refused:
         MySQLDriver(make_url("mysql://u:hunter2@h/d").update_query_dict(query))
     assert "hunter2" not in refused.value.message

@@ -33,7 +33,7 @@ def test_the_one_that_came_back_last_goes_out_first() -> None:
     assert lent.take() is second
 
 
-def test_who_finds_all_lent_waits_until_one_comes_back() -> None:
+def test_a_thread_that_finds_all_lent_waits_until_one_comes_back() -> None:
     lent = Pool(Connection, 1)
     only = lent.take()
     with ThreadPoolExecutor(1) as other:
@@ -44,7 +44,7 @@ def test_who_finds_all_lent_waits_until_one_comes_back() -> None:
         assert waiting.result(10) is only
 
 
-def test_who_waits_longest_is_served_first() -> None:
+def test_the_longest_waiting_thread_is_served_first() -> None:
     lent = Pool(Connection, 1)
     only, order = lent.take(), list[int]()
 
@@ -63,7 +63,7 @@ def test_who_waits_longest_is_served_first() -> None:
     assert lent.take() is only
 
 
-def test_who_comes_while_others_wait_does_not_pass_them() -> None:
+def test_a_newcomer_does_not_pass_the_threads_that_wait() -> None:
     lent = Pool(Connection, 1)
     only = lent.take()
     with ThreadPoolExecutor(1) as other:

@@ -139,7 +139,7 @@ def filled(connection: postgresql_cursor.PostgreSQLConnection) -> postgresql_cur
 ADD, ALL = "INSERT INTO t VALUES (%(a)s)", "SELECT array_agg(a ORDER BY a)::text FROM t"
 
 
-def test_what_waits_goes_before_the_next_statement(filled: postgresql_cursor.PostgreSQLCursor) -> None:
+def test_waiting_statements_go_before_the_next_one(filled: postgresql_cursor.PostgreSQLCursor) -> None:
     for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
         filled.enqueue("BEGIN")
         filled.enqueue(ADD, {"a": first})
@@ -157,7 +157,7 @@ def test_what_waits_goes_before_the_next_statement(filled: postgresql_cursor.Pos
     assert filled.execute(ALL).fetchone() == ("{0,10,11,12,20,21,22,30,31,32,50,51,52,53,54,55}",)
 
 
-def test_only_what_is_prepared_is_remembered_so(
+def test_only_prepared_statements_are_remembered_so(
     connection: postgresql_cursor.PostgreSQLConnection, filled: postgresql_cursor.PostgreSQLCursor
 ) -> None:
     for first in range(3):
@@ -169,7 +169,7 @@ def test_only_what_is_prepared_is_remembered_so(
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_an_error_of_what_waits_is_raised_by_the_next(filled: postgresql_cursor.PostgreSQLCursor, known: bool) -> None:
+def test_an_error_of_a_waiting_statement_is_raised_by_the_next(filled: postgresql_cursor.PostgreSQLCursor, known: bool) -> None:
     for number in range(3 * known):
         filled.execute(ADD, {"a": number + 1})
     filled.enqueue("BEGIN")
@@ -262,7 +262,7 @@ def test_a_connection_that_can_not_send_is_closed(connection: postgresql_cursor.
     cursor.discard_pending()  # nothing is waited for
 
 
-def test_what_waits_may_be_long(connection: postgresql_cursor.PostgreSQLConnection) -> None:
+def test_waiting_statements_may_be_long(connection: postgresql_cursor.PostgreSQLConnection) -> None:
     cursor = connection.cursor().execute("CREATE TEMPORARY TABLE t (a text)")
     text = "x" * 30_000_000
     cursor.enqueue("INSERT INTO t VALUES (%(a)s)", {"a": text})
@@ -270,7 +270,7 @@ def test_what_waits_may_be_long(connection: postgresql_cursor.PostgreSQLConnecti
     assert cursor.execute("SELECT %(a)s || a FROM t", {"a": text}).fetchone() == (text + text,)
 
 
-def test_a_connection_ends_under_what_waits(connection: postgresql_cursor.PostgreSQLConnection) -> None:
+def test_a_connection_ends_under_waiting_statements(connection: postgresql_cursor.PostgreSQLConnection) -> None:
     cursor = connection.cursor()
     process = cursor.execute("SELECT pg_backend_pid()").fetchone()
     with psycopg.connect(address(), autocommit=True) as other:

@@ -351,7 +351,9 @@ def test_a_warehouse_that_can_not_be_written(client: Client, make_table: TableMa
     assert batch.write_ids.keys().isdisjoint(_open(client))
 
 
-def test_what_can_not_be_streamed_into(server: Server, make_table: TableMaker, stream: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_that_can_not_be_streamed_into(
+    server: Server, make_table: TableMaker, stream: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
     closed: list[Client] = []
     close = Client.close
     monkeypatch.setattr(Client, "close", lambda self: (closed.append(self), close(self)))
@@ -377,7 +379,7 @@ time.sleep(600)
 """
 
 
-def test_a_writer_that_is_killed_leaves_what_it_had_committed(server: Server, client: Client, make_table: TableMaker) -> None:
+def test_a_killed_writer_leaves_its_committed_rows(server: Server, client: Client, make_table: TableMaker) -> None:
     table = make_table("id int")
     command = [sys.executable, "-c", WRITER, server.uri, f"default.{table.tableName}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:

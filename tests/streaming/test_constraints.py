@@ -44,7 +44,7 @@ def test_records_have_defaults_and_values(
     assert rows(client, table) == [{"id": 1, **FILLED}]
 
 
-def test_what_is_given_as_null_is_null(server: Server, client: Client, make_table: TableMaker) -> None:
+def test_a_given_null_is_stored_as_null(server: Server, client: Client, make_table: TableMaker) -> None:
     table = make_table(COLUMNS)
     constrain(client, f"default.{table.tableName}", defaults={**DEFAULTS, "w": "upper('w')"})
     with StreamingConnection(server.uri, f"default.{table.tableName}") as connection, connection.batch(1) as batch, batch.transaction():

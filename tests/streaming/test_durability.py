@@ -84,7 +84,7 @@ def test_a_disk_that_refuses_fails_the_commit(
     assert [row["id"] for row in rows(client, table)] == [1, 3]
 
 
-def test_a_disk_that_refuses_the_end_of_a_file_leaves_what_was_committed(
+def test_a_disk_that_refuses_the_end_of_a_file_leaves_the_committed_rows(
     client: Client, make_table: TableMaker, disk: Disk, uri: str
 ) -> None:
     """The file with the length up to which rows can be read stays."""
@@ -125,7 +125,7 @@ def test_a_file_system_that_does_not_know_this_of_directories(client: Client, ma
         ("/w/t", "/w/t", ["/w/t", "/w"]),
     ],
 )
-def test_what_is_above_a_directory_in_its_table(directory: str, top: str, found: list[str]) -> None:
+def test_the_directories_above_one_in_its_table(directory: str, top: str, found: list[str]) -> None:
     assert durable.up_to(directory, top) == found
 
 

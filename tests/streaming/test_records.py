@@ -228,7 +228,7 @@ def test_nothing_of_arrow_is_cut_or_rounded(kind: str, values: Any) -> None:
         ("int", None, None),
     ],
 )
-def test_what_fits_is_stored(kind: str, given: Any, stored: Any) -> None:
+def test_values_that_fit_are_stored(kind: str, given: Any, stored: Any) -> None:
     columns = RecordColumns("db.t", [("v", kind)])
     assert Rows().rows({"v": given}, columns).to_pylist() == [{"v": stored}]
     assert Rows().rows(pa.table({"v": [given]}), columns).to_pylist() == [{"v": stored}]

@@ -77,7 +77,7 @@ def refused(user: str, privilege: str) -> str:
     return rf"name={user}, type=USER\].*\[{privilege}\] on Object \[type=TABLE_OR_VIEW, name=default.{TABLE}\]"
 
 
-def test_who_may_insert_streams_and_others_leave_nothing_behind(ruled: tuple[Secured, AsUser]) -> None:
+def test_a_user_who_may_insert_streams_and_others_leave_nothing_behind(ruled: tuple[Secured, AsUser]) -> None:
     secured, as_user = ruled
     with secured.kerberos() as admin:
         table = made(admin, "k string")
@@ -105,7 +105,7 @@ def test_who_may_insert_streams_and_others_leave_nothing_behind(ruled: tuple[Sec
 
 
 @pytest.mark.parametrize("user", PRIVILEGES)
-def test_who_writes_rows_may_say_that_counts_no_longer_hold(ruled: tuple[Secured, AsUser], user: str) -> None:
+def test_a_writer_of_rows_may_declare_counts_outdated(ruled: tuple[Secured, AsUser], user: str) -> None:
     """The pipeline changes properties so before each commit, after any kind of write."""
     secured, as_user = ruled
     with secured.kerberos() as admin:

@@ -96,7 +96,7 @@ def test_hives_format_keeps_one_call_on_one_line(tmp_path: Path) -> None:
     assert "\tugi=a\\nugi=root\tip=10.0.0.1\tcmd=drop_table : d.t\\tx\toutcome=NoSuchObject\tms=1.5\t" in line
 
 
-def test_who_moves_the_file_away_gets_a_new_one(tmp_path: Path) -> None:
+def test_a_file_that_was_moved_away_is_made_again(tmp_path: Path) -> None:
     file = tmp_path / "audit.log"
     audit = Audit(str(file), "json")
     audit.record(Client("a:1"), "drop_table", "d.t", "ok", 0)

@@ -60,7 +60,7 @@ def test_the_database_is_measured_in_all_workers(database_url: str, tmp_path: Pa
         until(lambda: sample(get(server.uri, "/metrics")[1], 'metastore_statements_total{kind="insert"}') > before)
 
 
-def test_what_a_dead_worker_measured_stays_and_its_levels_go() -> None:
+def test_totals_of_a_dead_worker_stay_and_its_levels_go() -> None:
     counts = Counts(2)
     from metastore.store.core import figures
 

@@ -106,7 +106,7 @@ def test_patterns(include: tuple[str, ...], exclude: tuple[str, ...], wanted: se
     assert chosen.wants("role") is not bool(include)
 
 
-def test_what_is_of_no_table_comes_with_its_database() -> None:
+def test_objects_outside_of_tables_come_with_their_database() -> None:
     chosen = selection(("sales.orders",))
     assert chosen.wants_key("function", ("hive", "sales", "f"))
     assert not chosen.wants_key("function", ("hive", "other", "f"))

@@ -156,6 +156,6 @@ def test_the_commands(dumped: DumpReader, filled: str, tmp_path: Path) -> None:
         (("restore", "nowhere"), "dump nowhere does not exist"),
     ],
 )
-def test_what_the_commands_refuse(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+def test_refusals_of_the_commands(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
     done = run(*arguments, home=tmp_path)
     assert (done.returncode, message in done.stderr) == (2, True), done.stderr

@@ -71,7 +71,7 @@ def test_an_export_into_a_server_of_ours(
 
 
 @pytest.mark.on_one_database
-def test_what_is_refused_is_named_and_the_rest_is_written(fresh_database_url: str, tmp_path: Path) -> None:
+def test_refused_objects_are_named_and_the_rest_is_written(fresh_database_url: str, tmp_path: Path) -> None:
     """A function of a database that is not there, between two roles."""
     function: dict[str, object] = {"class_name": "c", "owner_name": None, "owner_type": None, "create_time": 0, "type": 1, "resources": []}
     given = [

@@ -129,7 +129,7 @@ class Meanwhile:
 
 
 @pytest.mark.on_one_database
-def test_what_is_changed_during_a_round_comes_with_the_next(going: Going) -> None:
+def test_changes_during_a_round_come_with_the_next(going: Going) -> None:
     if going.source.changes(0) is None:
         pytest.skip("it has no log that is read, and is compared each time")
     follow(Meanwhile(going), going.target, EVERYTHING)  # type: ignore[arg-type]

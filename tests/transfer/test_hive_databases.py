@@ -61,7 +61,7 @@ def imported(java: Java, tmp_path: Path) -> str:
     return url
 
 
-def test_an_import_holds_what_java_holds(java: Java, imported: str) -> None:
+def test_an_import_has_the_content_of_java(java: Java, imported: str) -> None:
     one, other = reader(java.url), reader(imported)
     found = compare(one, other, EVERYTHING)
     assert found.differences == []
@@ -133,7 +133,7 @@ def test_a_dry_run_reads_all(java: Java) -> None:
 OLD = {"connector", "scheduled_query", "procedure", "package"}
 
 
-def test_its_log_names_what_was_changed(java: Java) -> None:
+def test_its_log_names_the_changed_objects(java: Java) -> None:
     """The rows are as a listener writes them, which Java's server does not have by default."""
     url = make_url(java.url)
     quote = '"{}"' if url.get_backend_name() == "postgresql" else "`{}`"

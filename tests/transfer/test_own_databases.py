@@ -47,7 +47,7 @@ def test_the_filled_metastore_has_every_kind(dumped: DumpReader) -> None:
     assert set(KINDS) - set(dumped.check()) == ABSENT
 
 
-def test_a_restore_holds_what_was_dumped(dumped: DumpReader, fresh_database_url: str) -> None:
+def test_a_restore_has_the_content_of_the_dump(dumped: DumpReader, fresh_database_url: str) -> None:
     restored(dumped, fresh_database_url)
     back = reader(fresh_database_url)
     found = compare(dumped, back, EVERYTHING)
@@ -134,7 +134,7 @@ def leased(target: OwnWriter) -> object:
 
 
 @pytest.mark.on_one_database
-def test_a_server_goes_on_with_what_was_restored(dumped: DumpReader, fresh_database_url: str, tmp_path: Path) -> None:
+def test_a_server_goes_on_with_the_restored_content(dumped: DumpReader, fresh_database_url: str, tmp_path: Path) -> None:
     """New rows get numbers of their own, new transactions and events higher ones."""
     restored(dumped, fresh_database_url)
     with (
@@ -289,7 +289,7 @@ def test_records_out_of_order_are_refused(fresh_database_url: str) -> None:
     target.close()
 
 
-def test_what_nothing_is_there_for_is_reported(dumped: DumpReader, fresh_database_url: str) -> None:
+def test_objects_without_their_table_are_reported(dumped: DumpReader, fresh_database_url: str) -> None:
     target = writer(fresh_database_url)
     kept = EVERYTHING._replace(exclude=(("*", "sales", "orders"),))
     moved = move(dumped, target, kept)

@@ -201,7 +201,7 @@ def test_http_is_refused(tmp_path: Path) -> None:
         (["--log", "/nowhere/at/all"], "/nowhere/at/all"),
     ],
 )
-def test_what_does_not_fit_ends_the_command(tmp_path: Path, options: list[str], message: str) -> None:
+def test_an_option_that_does_not_fit_ends_the_command(tmp_path: Path, options: list[str], message: str) -> None:
     command = [*COMMAND, "shadow", "--primary", "thrift://localhost:1", "--secondary", "thrift://localhost:2", "--port", "0", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(tmp_path), timeout=60)
     assert done.returncode in (1, 2)
@@ -238,7 +238,7 @@ def test_a_login_by_kerberos_goes_on_to_both(kdc: Kdc, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_imported_from_java_answers_as_java(tmp_path: Path) -> None:
+def test_an_import_from_java_answers_as_java(tmp_path: Path) -> None:
     """Each method that lists or gets, of all objects there are, on Java's 4.0.1 and on its import."""
     with ExitStack() as stack:
         java_url = stack.enter_context(contextmanager(databases.fresh)("postgresql", tmp_path))

@@ -98,12 +98,12 @@ def test_errors_are_compared_by_their_kind() -> None:
     assert (found.primary, found.secondary) == ("an answer", "TApplicationException 6: i")
 
 
-def test_only_reads_of_what_a_metastore_holds_are_compared() -> None:
+def test_only_reads_of_a_metastores_content_are_compared() -> None:
     assert all(map(is_compared, ("get_table", "get_partitions_by_expr", "list_privileges", "set_ugi", "show_locks")))
     assert not any(map(is_compared, ("drop_table", "open_txns", "heartbeat", "shutdown", "no_such_method")))
 
 
-def test_with_changes_all_is_compared_but_what_is_of_one_side() -> None:
+def test_with_changes_all_is_compared_but_facts_of_one_side() -> None:
     assert all(is_compared(name, with_changes=True) for name in ("get_table", "drop_table", "open_txns", "heartbeat", "setMetaConf"))
     assert not any(is_compared(name, with_changes=True) for name in ("shutdown", "get_delegation_token", "no_such_method"))
 
@@ -116,7 +116,7 @@ def test_numbers_are_compared_where_changes_are_sent() -> None:
     assert [each.path for each in differences("lock", *held, same_numbers=True)] == ["success.lockid"]
 
 
-def test_what_is_left_out_is_part_of_the_interface() -> None:
+def test_methods_and_fields_that_are_left_out_are_part_of_the_interface() -> None:
     structs = [each for each in vars(idl).values() if hasattr(each, "thrift_spec")]
     fields = {name for each in structs for field in each.thrift_spec.values() for name in (field[1], f"{each.__name__}.{field[1]}")}
     assert {*FIELDS, *NUMBERS, *STANDS_FOR} - fields == set()

@@ -59,7 +59,7 @@ def test_a_move_between_file_systems_is_refused(local: Warehouse) -> None:
         local.rename(f"{local.root}/t", "memory://m/t")
 
 
-def test_deleting_what_is_not_there_is_no_error(any_warehouse: Warehouse) -> None:
+def test_deleting_a_missing_directory_is_not_an_error(any_warehouse: Warehouse) -> None:
     any_warehouse.delete(f"{any_warehouse.root}/nothing")
 
 
@@ -88,7 +88,7 @@ def test_a_name_is_no_pattern(any_warehouse: Warehouse, name: str) -> None:
     assert [place for place in others if not any_warehouse.exists(place)] == []
 
 
-def test_all_but_what_others_have_is_deleted(any_warehouse: Warehouse) -> None:
+def test_all_but_the_directories_of_others_are_deleted(any_warehouse: Warehouse) -> None:
     root = any_warehouse.root
     kept = [f"{root}/t/a/b/kept/f", f"{root}/t/a/b/kept/deep/f", f"{root}/t/other/f"]
     doomed = [f"{root}/t/f", f"{root}/t/a/f", f"{root}/t/a/b/kept2/f", f"{root}/t/a/b/f", f"{root}/t/c/d/f"]
@@ -156,7 +156,7 @@ def test_roots_of_buckets_are_never_deleted(location: str, s3: Warehouse, bucket
     assert s3.exists(f"s3://{bucket}/wh/f")
 
 
-def test_a_link_goes_and_what_it_points_at_stays(local: Warehouse, tmp_path: Path) -> None:
+def test_a_link_goes_and_its_target_stays(local: Warehouse, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "f").write_text("precious")
     (tmp_path / "wh" / "t").mkdir()
@@ -216,7 +216,7 @@ def test_a_read_only_directory_is_a_meta_error(unprivileged_folder: Path) -> Non
     assert (unprivileged_folder / "inside").is_dir()
 
 
-def test_a_full_disk_is_a_meta_error_and_what_was_made_goes(local: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_a_meta_error_and_new_directories_go(local: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.mkdir
 
     def mkdir(path: str, mode: int = 0o777) -> None:
@@ -230,7 +230,7 @@ def test_a_full_disk_is_a_meta_error_and_what_was_made_goes(local: Warehouse, tm
     assert list((tmp_path / "wh").iterdir()) == []
 
 
-def test_what_a_driver_raises_is_a_meta_error(local: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_driver_becomes_a_meta_error(local: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(fsspec.get_filesystem_class("memory")):  # type: ignore[misc]
         protocol = "broken"
 
@@ -371,7 +371,7 @@ def test_a_real_second_device_works(local: Warehouse, tmp_path: Path) -> None:
         local.delete(f"file:{other}")
 
 
-def test_s3_answers_what_is_there_now_and_not_what_was_listed_before(s3: Warehouse, s3_options: dict[str, Any], bucket: str) -> None:
+def test_s3_answers_the_present_content_and_not_an_earlier_listing(s3: Warehouse, s3_options: dict[str, Any], bucket: str) -> None:
     other = fsspec.filesystem("s3", **s3_options["s3"], skip_instance_cache=True)
     place = f"s3a://{bucket}/wh/t"
     assert not s3.is_directory(place)

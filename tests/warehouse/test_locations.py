@@ -41,7 +41,7 @@ def test_a_path_gets_the_local_scheme_and_a_slash_at_the_end_goes(given_location
         ("//host/x", "file:/wh", "file://host/x"),
     ],
 )
-def test_a_path_belongs_to_the_file_system_of_what_is_above_it(location: str, base: str, stored: str) -> None:
+def test_a_path_belongs_to_the_file_system_of_the_directory_above_it(location: str, base: str, stored: str) -> None:
     assert qualify(location, base) == stored
 
 
@@ -123,7 +123,7 @@ def test_all_spellings_of_a_place_have_one_text(spellings: list[str | None], pla
     assert {place_of(each) for each in spellings} == {place}
 
 
-def test_what_holds_a_place_is_what_it_is_in() -> None:
+def test_a_place_is_held_by_the_objects_above_it() -> None:
     assert list(above("s3://b/x/y")) == ["s3://b/x", "s3://b"]
     assert list(above("file:///x")) == ["file://"]
     assert list(above("s3://b")) == []

@@ -31,7 +31,7 @@ def threads_of(shares: Shares, seconds: float, items: int) -> int:
     return len(seen - {threading.get_ident()})
 
 
-def test_who_waits_gets_more_threads_and_who_is_fast_none() -> None:
+def test_slow_calls_get_more_threads_and_fast_ones_none() -> None:
     assert max(threads_of(Shares(4), PAUSE, 100) for _ in range(5)) == 4  # of a busy machine one may compute for long
     assert min(threads_of(Shares(4), 0, 100) for _ in range(20)) == 0  # of a busy machine one may be slow
     assert threads_of(Shares(1), PAUSE, 20) == 0

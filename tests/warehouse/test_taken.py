@@ -31,7 +31,7 @@ def there(warehouse: Warehouse, *names: str) -> list[str]:
     return [name for name in names if warehouse.exists(f"{warehouse.root}/{name}")]
 
 
-def test_what_is_deleted_is_what_was_there_and_what_comes_later_stays(filled: Warehouse) -> None:
+def test_earlier_files_are_deleted_and_later_ones_stay(filled: Warehouse) -> None:
     taken = TakenAway(filled, None, NUMBER)
     root = filled.root
     assert taken.take([f"{root}/t", f"{root}/missing"], purge=False) == {}
@@ -42,7 +42,7 @@ def test_what_is_deleted_is_what_was_there_and_what_comes_later_stays(filled: Wa
     assert not filled.exists(f"{root}/.deleted-{NUMBER}-0")
 
 
-def test_what_is_put_back_is_as_it_was(filled: Warehouse) -> None:
+def test_restored_objects_are_unchanged(filled: Warehouse) -> None:
     taken = TakenAway(filled, None, NUMBER)
     taken.take([f"{filled.root}/t", f"{filled.root}/u"], purge=False)
     taken.put_back()
@@ -52,7 +52,7 @@ def test_what_is_put_back_is_as_it_was(filled: Warehouse) -> None:
     assert there(filled, "t/a/f", "t/g", "u/h") == ["t/a/f", "t/g", "u/h"]
 
 
-def test_what_was_made_meanwhile_stays_beside_what_is_put_back(filled: Warehouse) -> None:
+def test_directories_made_meanwhile_stay_beside_the_restored_ones(filled: Warehouse) -> None:
     taken = TakenAway(filled, None, NUMBER)
     taken.take([f"{filled.root}/t"], purge=False, empties=True)
     put(filled, f"{filled.root}/t/a/new")
@@ -156,7 +156,7 @@ def test_where_the_system_refuses_the_data_stays(unprivileged_folder: Path) -> N
     assert tree(unprivileged_folder) == {"inside"}
 
 
-def test_the_journal_says_what_was_taken_until_it_is_deleted(local: Warehouse, tmp_path: Path) -> None:
+def test_the_journal_lists_taken_directories_until_they_are_deleted(local: Warehouse, tmp_path: Path) -> None:
     put(local, f"{local.root}/t/f")
     journal = Journal(tmp_path / "journal")
     taken = TakenAway(local, journal, NUMBER)
@@ -172,7 +172,7 @@ def test_the_journal_says_what_was_taken_until_it_is_deleted(local: Warehouse, t
     assert list(Journal(tmp_path / "journal").abandoned()) == []
 
 
-def test_what_can_not_be_deleted_stays_in_the_journal_and_goes_the_next_time(
+def test_directories_that_can_not_be_deleted_stay_in_the_journal_and_go_the_next_time(
     local: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(local, f"{local.root}/t/f")

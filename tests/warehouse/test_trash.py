@@ -62,14 +62,14 @@ def test_a_file_where_a_parent_belongs_gets_a_directory_beside_it(trashing: Ware
     assert file.read_text() == "a deleted file"
 
 
-def test_what_lies_in_the_trash_is_deleted_for_good(trashing: Warehouse, tmp_path: Path) -> None:
+def test_files_in_the_trash_are_deleted_for_good(trashing: Warehouse, tmp_path: Path) -> None:
     path = Path(f"{trash(tmp_path)}{delete(trashing, 't')}")
     trashing.delete(f"file:{path}")
     assert not path.exists()
     assert list(path.parent.iterdir()) == []
 
 
-def test_what_holds_the_trash_is_refused(trashing: Warehouse, tmp_path: Path) -> None:
+def test_a_directory_that_contains_the_trash_is_refused(trashing: Warehouse, tmp_path: Path) -> None:
     delete(trashing, "t")
     with pytest.raises(MetaError, match="can not be moved to the trash, as it contains the trash"):
         trashing.delete(f"file:{tmp_path}/home")

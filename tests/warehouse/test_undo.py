@@ -36,7 +36,7 @@ def failing(warehouse: Warehouse) -> Iterator[MadeDirectories]:
         end()
 
 
-def test_what_was_made_goes_and_what_was_there_stays(local: Warehouse, tmp_path: Path) -> None:
+def test_new_directories_go_and_earlier_ones_stay(local: Warehouse, tmp_path: Path) -> None:
     (tmp_path / "wh" / "t" / "p=1").mkdir(parents=True)
     before = tree(tmp_path)
     with failing(local) as made:
@@ -139,7 +139,7 @@ def killed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["rename", "_at"], ids=["a move", "a directory"])
-def test_what_can_not_be_taken_back_stays_in_the_journal(
+def test_directories_that_can_not_be_removed_stay_in_the_journal(
     local: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     put(local, f"{local.root}/t/f")
@@ -217,7 +217,7 @@ def test_a_journal_that_can_not_be_locked_leaves_no_file(tmp_path: Path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_closed_journal_leaves_a_file_only_for_what_is_open(tmp_path: Path) -> None:
+def test_a_closed_journal_leaves_a_file_only_for_open_entries(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.end(journal.begin(("database", "hive", "a"), ["a"]))
     journal.close()

@@ -57,7 +57,7 @@ def dispatcher(stub: Stub) -> Dispatcher:
 
 
 @pytest.mark.parametrize("way", ["Thrift", "console"])
-def test_who_has_changed_something_reads_it_from_the_primary(dispatcher: Dispatcher, way: str) -> None:
+def test_a_client_reads_its_own_change_from_the_primary(dispatcher: Dispatcher, way: str) -> None:
     client = Client("127.0.0.1:1")
     call(dispatcher, client, "get_database", way)
     assert client.reads_primary_until == 0
@@ -78,7 +78,7 @@ def test_a_call_that_failed_may_have_changed_something_too(dispatcher: Dispatche
     assert isinstance(stub.ends.seen[-1].error, errors.NoSuchObject)
 
 
-def test_the_console_gets_a_refusal_as_what_it_is(dispatcher: Dispatcher, stub: Stub) -> None:
+def test_the_console_gets_a_refusal_as_such(dispatcher: Dispatcher, stub: Stub) -> None:
     with pytest.raises(errors.PermissionDenied, match="you may not"):
         call(dispatcher, Client("127.0.0.1:1"), "drop_type", "console")
     assert isinstance(stub.ends.seen[-1].error, errors.PermissionDenied)

@@ -135,7 +135,7 @@ def make(spark: SparkSession, story: Story) -> Iterator[Maker]:
         each.table.close()
 
 
-def test_spark_reads_what_hive_writes(make: Maker, story: Story) -> None:
+def test_spark_reads_the_rows_of_hive(make: Maker, story: Story) -> None:
     both = make("id int, v string")
     story.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, NULL), (4, 'd')")
     story.sql("UPDATE t SET v = 'B' WHERE id = 2")
@@ -162,7 +162,7 @@ def test_spark_reads_what_hive_writes(make: Maker, story: Story) -> None:
     assert both.read() == [("5", "after")]
 
 
-def test_hive_reads_what_spark_writes(make: Maker, story: Story) -> None:
+def test_hive_reads_the_rows_of_spark(make: Maker, story: Story) -> None:
     both = make("id int, v string")
     both.table.insert(both.rows((1, "a"), (2, "b"), (3, None), (4, "d")))
     both.table.update("id = 2", {"v": "'B'"})
@@ -182,7 +182,7 @@ def test_hive_reads_what_spark_writes(make: Maker, story: Story) -> None:
 
 
 @pytest.mark.parametrize("kind", ["minor", "major"])
-def test_hive_works_on_what_spark_compacts(make: Maker, story: Story, kind: str) -> None:
+def test_hive_works_on_tables_that_spark_compacts(make: Maker, story: Story, kind: str) -> None:
     both = make("id int, v string")
     story.sql("INSERT INTO t VALUES (1, 'hive'), (2, 'hive'), (3, 'hive')")
     both.table.insert(both.rows((4, "spark"), (5, "spark"), (6, "spark")))

@@ -38,7 +38,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.mark.parametrize("stored", ["TEXTFILE", "JSONFILE", "PARQUET", "ORC", "acid"])
-def test_hive_reads_what_spark_writes_and_back(spark: SparkSession, story: Story, stored: str) -> None:
+def test_hive_reads_the_rows_of_spark_and_back(spark: SparkSession, story: Story, stored: str) -> None:
     how = ACID if stored == "acid" else f"STORED AS {stored} {INSERT_ONLY}"
     story.sql(f"CREATE TABLE t ({COLUMNS}) {how}")
     table = AcidTable.forName(spark, f"{story.name}.t", story.place.uri)
@@ -68,7 +68,7 @@ def test_nanoseconds_survive(spark: SparkSession, story: Story, old: str) -> Non
     assert sorted(story.sql("SELECT id, k, at FROM t")) == [("1", "1", old), ("2", "0", new)]
 
 
-def test_what_spark_would_cut_is_not_compacted(spark: SparkSession, story: Story) -> None:
+def test_values_that_spark_would_cut_are_not_compacted(spark: SparkSession, story: Story) -> None:
     story.sql(f"CREATE TABLE t (id int, at timestamp) {ACID}")
     both = Both(spark, story, "t")
     rows = [("1", "1400-01-01 00:00:00"), ("2", "2024-07-01 12:00:00.123456789")]

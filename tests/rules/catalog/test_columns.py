@@ -98,6 +98,6 @@ def test_a_new_name_that_is_no_word_is_quoted() -> None:
     assert rules.renamed_in("a > 0", ColumnsDifference({"a": "my col"}, frozenset())) == "`my col` > 0"
 
 
-def test_what_is_known_of_values_is_lost_with_name_or_type() -> None:
+def test_statistics_of_a_column_are_lost_with_its_name_or_type() -> None:
     assert rules.lost_columns(fields("a,b,c string"), fields("A,b bigint,d")) == ["b", "c"]
     assert rules.lost_columns(None, fields("a")) == []

@@ -144,7 +144,7 @@ def test_every_combination_is_documented_exactly_once(mode: str) -> None:
     assert set(found) == set(itertools.product(*DOMAINS))
 
 
-def test_what_was_asked_for_is_not_changed() -> None:
+def test_the_requested_table_is_not_changed() -> None:
     wanted = table(parameters={"a": "b"})
     before = repr(wanted)
     translate(wanted, "strict")
@@ -245,7 +245,7 @@ def test_a_table_may_become_transactional_but_not_cease_to_be() -> None:
 
 @pytest.mark.parametrize("mode", ["legacy", "strict"])
 @pytest.mark.parametrize("parameters", [{}, {"transactional": "false"}])
-def test_who_wants_external_tables_by_default_gets_them(mode: str, parameters: dict[str, str]) -> None:
+def test_external_tables_by_default_are_made_where_they_are_wanted(mode: str, parameters: dict[str, str]) -> None:
     """Also who could write transactional ones, and where managed ORC tables become such."""
     wanted = table(parameters=parameters, formats=FORMATS["ORC"])
     found = translate(wanted, mode, CLIENTS["full ACID writer"], as_external=True, create_as_acid=True)
@@ -264,13 +264,13 @@ def test_who_wants_external_tables_by_default_gets_them(mode: str, parameters: d
         ("VIRTUAL_VIEW", {}),
     ],
 )
-def test_what_is_asked_for_comes_before_that_wish(mode: str, kind: str, parameters: dict[str, str]) -> None:
+def test_a_requested_type_comes_before_the_wish_for_external_tables(mode: str, kind: str, parameters: dict[str, str]) -> None:
     wanted = table(kind, parameters, FORMATS["ORC"])
     able = CLIENTS["full ACID writer"]
     assert translate(wanted, mode, able, as_external=True) == translate(wanted, mode, able)
 
 
-def test_what_an_altered_table_can_not_be_is_refused() -> None:
+def test_impossible_changes_of_a_table_are_refused() -> None:
     with pytest.raises(MetaError, match="cannot be altered after the table is created"):
         alter(FULL, INSERT_ONLY)
     with pytest.raises(MetaError, match="ACID compliant format"):
@@ -417,7 +417,7 @@ def test_insert_only_tables_are_kept_from_clients_that_do_not_know_them() -> Non
         (table(parameters={"OBJCAPABILITIES": "aread, bwrite"}), ["AREAD"], (2, (), "BWRITE")),
     ],
 )
-def test_access_follows_from_what_a_client_declares(wanted: Table, capabilities: list[str], expected: tuple[int, object, object]) -> None:
+def test_access_follows_from_a_clients_capabilities(wanted: Table, capabilities: list[str], expected: tuple[int, object, object]) -> None:
     found = caps.access(wanted, capabilities)
     assert found.type == expected[0]
     for missing, name in zip((found.missing_read, found.missing_write), expected[1:], strict=True):

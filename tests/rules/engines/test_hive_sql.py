@@ -30,7 +30,7 @@ def test_constants(text: str, value: Any) -> None:
     "", "upper('a')", "1 + 1", "array(1)", "a", "`5`", "cast(5 as int", "cast(5 int)", "cast(upper('a') as string)", "date 5",
     "date '2020-02-30'", "'a", "5x", "- 'a'", "current_date(1)", "current_user()", "timestamp 'x'",
 ])  # fmt: skip
-def test_what_is_no_constant(text: str) -> None:
+def test_expressions_that_are_not_constants(text: str) -> None:
     with pytest.raises(NoConstant, match="is not a constant"):
         constant(text, NOW)
 

@@ -109,7 +109,7 @@ def test_schedules_are_due_when_they_are_in_hive(schedule: str) -> None:
         "0 0 12 ? * LW",
     ],
 )
-def test_what_hive_refuses_is_refused(schedule: str) -> None:
+def test_schedules_that_hive_refuses_are_refused(schedule: str) -> None:
     with pytest.raises(InvalidInput, match=r"Invalid QUARTZ schedule expression: '.*': "):
         next_time(schedule, BEGIN)
 

@@ -83,7 +83,7 @@ def test_and_binds_stronger_than_or() -> None:
     assert parse("a=1 and b between 1 and 2 and c=3") == And((A1, Between("b", 1, 2), C3))
 
 
-def test_what_spark_sends_is_read() -> None:
+def test_the_form_that_spark_sends_is_read() -> None:
     assert parse('dt >= "2020-01-01" and (hr = 1 or hr = 2) and ((a = 1 and b = 2) or c = 3)') == And(
         (
             Comparison("dt", ">=", "2020-01-01"),
@@ -135,7 +135,7 @@ def test_rows_of_structs_become_alternatives() -> None:
         "`a = 1",
     ],
 )
-def test_what_is_no_filter_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_filter_is_refused(text: str) -> None:
     with pytest.raises(MetaError, match=r"^Error parsing partition filter: "):
         parse(text)
 

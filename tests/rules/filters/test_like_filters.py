@@ -51,7 +51,7 @@ def test_like_of_two_readings_is_certain_where_both_agree() -> None:
 
 
 @given(st.lists(st.text(alphabet="ab.\n", max_size=5), max_size=20), st.text(alphabet="ab%_\\", max_size=6))
-def test_like_finds_in_many_texts_what_it_finds_in_each(texts: list[str], pattern: str) -> None:
+def test_like_finds_the_same_in_many_texts_as_in_each(texts: list[str], pattern: str) -> None:
     columns, rows, matches = [("k", "string")], [[text] for text in texts], sql_matcher(pattern)
     found = select_partitions(Comparison("k", "like", pattern), columns, rows)
     assert found.positions == [number for number, text in enumerate(texts) if matches(text)]

@@ -67,7 +67,7 @@ def test_the_names_that_are_read_hold_all_that_are_kept(text: str, version: str)
 
 
 @pytest.mark.parametrize("version", ["3.1.3", "4.0.1"])
-def test_equality_on_the_first_text_key_narrows_what_is_read(version: str) -> None:
+def test_equality_on_the_first_text_key_narrows_the_read(version: str) -> None:
     def prefixes(text: str) -> list[str] | None:
         return leading_prefixes(weakened(read_expression(EXPRESSIONS[text, version].data)), KEYS)
 
@@ -77,7 +77,7 @@ def test_equality_on_the_first_text_key_narrows_what_is_read(version: str) -> No
 
 
 @pytest.mark.parametrize("version", ["3.1.3", "4.0.1"])
-def test_the_tree_says_what_the_client_meant(version: str) -> None:
+def test_the_tree_has_the_meaning_of_the_clients_filter(version: str) -> None:
     tree = read_expression(EXPRESSIONS["n > 5 AND n <= 7", version].data)
     assert isinstance(tree, FunctionCall)
     assert tree.function == "and"

@@ -136,7 +136,7 @@ def test_booleans_compare_as_booleans() -> None:
         ("boolean", "k = false", ["0", "no", "f"]),
     ],
 )
-def test_what_can_not_be_judged_is_selected_but_not_for_certain(hive_type: str, text: str, values: list[str]) -> None:
+def test_partitions_that_can_not_be_judged_are_selected_but_not_for_certain(hive_type: str, text: str, values: list[str]) -> None:
     found = select_partitions(parse(text), [("k", hive_type)], [[value] for value in values])
     assert [values[position] for position in found.positions] == values
     assert found.unjudged
@@ -152,7 +152,7 @@ def test_the_default_partition_of_a_text_may_match_but_not_for_certain(text: str
     assert select_partitions(parse(f"k = '{DEFAULT_PARTITION}'"), columns, [["b"], [DEFAULT_PARTITION], [""]]) == ([1, 2], [])
 
 
-def test_what_can_not_be_judged_is_left_out_where_another_term_decides() -> None:
+def test_a_term_that_can_not_be_judged_is_left_out_where_another_decides() -> None:
     columns, rows = [("k", "date"), ("j", "int")], [["2020-01", "1"], ["2020-01", "2"], ["2020-01-01", "1"]]
     assert select_partitions(parse("k = '2020-01-01' and j = 1"), columns, rows) == ([0, 2], [0])
     assert select_partitions(parse("k = '2020-01-01' or j = 2"), columns, rows) == ([0, 1, 2], [0])
@@ -186,7 +186,7 @@ def test_the_default_partition_can_be_named_for_every_type() -> None:
         ("k between 1 and 'x'", "int"),
     ],
 )
-def test_what_can_not_be_compared_is_a_meta_error(text: str, hive_type: str) -> None:
+def test_values_that_can_not_be_compared_are_a_meta_error(text: str, hive_type: str) -> None:
     with pytest.raises(MetaError, match="Cannot push down filter for"):
         select(text, hive_type)
 

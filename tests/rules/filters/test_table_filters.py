@@ -60,6 +60,6 @@ def test_tables_are_selected_by_their_facts(text: str, expected: list[str]) -> N
         ("hive_filter_field_owner__ like '('", "Invalid pattern"),
     ],
 )
-def test_what_tables_can_not_be_asked_is_a_meta_error(text: str, reason: str) -> None:
+def test_conditions_that_tables_do_not_have_are_a_meta_error(text: str, reason: str) -> None:
     with pytest.raises(MetaError, match=reason):
         select(text)

@@ -110,7 +110,7 @@ def test_constants_are_no_keys_of_the_same_text() -> None:
         ('k = ""', ""),
     ],
 )
-def test_strings_mean_what_spark_writes_between_quotes(text: str, value: str) -> None:
+def test_strings_have_the_meaning_of_sparks_quotes(text: str, value: str) -> None:
     columns = [("k", "string"), ("my-key", "string")]
     assert selects(parse(text, ["k", "my-key"]), columns, value, "0")
     assert not selects(parse(text, ["k", "my-key"]), columns, "other", "0")

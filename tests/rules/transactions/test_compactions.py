@@ -47,7 +47,7 @@ BY_DEFAULT = Thresholds(10, 0.1)
         (11, 0, 0, 0, False, MINOR),
     ],
 )
-def test_what_is_due(deltas: int, delta_size: int, base_size: int, bases: int, only_major: bool, expected: str | None) -> None:
+def test_the_due_compaction(deltas: int, delta_size: int, base_size: int, bases: int, only_major: bool, expected: str | None) -> None:
     assert due(deltas, delta_size, base_size, bases, BY_DEFAULT, only_major=only_major) == expected
 
 
@@ -141,7 +141,7 @@ HOUR = UNATTENDED_MS
         (SERVERS_OWN, 3, {SERVERS_OWN: 0, SPARK: 1}, ""),
     ],
 )
-def test_what_no_worker_takes(version: str | None, oldest: int, taken: dict[str | None, int], expected: str) -> None:
+def test_compactions_that_no_worker_takes(version: str | None, oldest: int, taken: dict[str | None, int], expected: str) -> None:
     """Hours before now."""
     now = 1000 * HOUR
     found = unattended([Waiting(version, 2, now - oldest * HOUR)], {each: now - ago * HOUR for each, ago in taken.items()}, now)

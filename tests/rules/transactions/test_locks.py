@@ -94,7 +94,7 @@ def test_a_transaction_does_not_wait_behind_those_who_wait_for_it() -> None:
     assert blocker([on(READ, "s")], 7, [held, *both]) is None  # a request waits as a whole
 
 
-def test_what_an_own_waiting_lock_holds_back_is_waited_for() -> None:
+def test_a_lock_behind_an_own_waiting_lock_is_waited_for() -> None:
     """A lock that waits may be given up. A lock that waits for it is then granted before its transaction ends."""
     own = Earlier(1, 1, 7, on(EXCLUSIVE_WRITE, "t"), is_waiting=True)
     other = Earlier(2, 1, 8, on(EXCLUSIVE, "t"), is_waiting=True)

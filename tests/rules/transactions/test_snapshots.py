@@ -52,14 +52,14 @@ def test_texts_are_read_as_they_are_printed(seen: Snapshot, runs: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "1:y", "1:2:z", "1:2:3:4-", "1:2:1-99999999999:"])
-def test_what_is_no_snapshot_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_snapshot_is_refused(text: str) -> None:
     with pytest.raises(MetaError, match="snapshot"):
         parse_transactions(text)
     with pytest.raises(MetaError, match="snapshot"):
         parse_table(f"db.t:{text}")
 
 
-def test_what_is_no_snapshot_of_tables_is_refused() -> None:
+def test_a_text_that_is_not_a_snapshot_of_tables_is_refused() -> None:
     for text in ("", "x$db.t:1:2::", "7$db.t"):
         with pytest.raises(MetaError, match="snapshot"):
             parse_write_ids(text)

@@ -49,7 +49,7 @@ def test_lower_case_escapes_are_read_too() -> None:
 
 
 @given(st.lists(values.filter(bool), min_size=1, max_size=4))
-def test_what_is_written_reads_the_same(written: list[str]) -> None:
+def test_written_values_read_the_same(written: list[str]) -> None:
     keys = [f"k{position}" for position in range(len(written))]
     name = names.make_partition_name(keys, written)
     assert names.partition_values(name) == written

@@ -122,7 +122,7 @@ def test_the_bare_name_leaves_parameters_out(text: str, name: str) -> None:
         ("int", "unknown", False),
     ],
 )
-def test_types_change_only_to_what_can_hold_them(old: str, new: str, allowed: bool) -> None:
+def test_types_change_only_to_wider_ones(old: str, new: str, allowed: bool) -> None:
     assert types.is_compatible_change(old, new) is allowed
 
 
@@ -133,7 +133,7 @@ def test_all_columns_that_can_not_change_are_named() -> None:
     types.validate_column_changes(old, old[:1])
 
 
-def test_columns_are_equal_whatever_the_case_of_their_names() -> None:
+def test_columns_are_equal_in_any_case_of_their_names() -> None:
     assert types.columns_equal(columns(("A", "int")), columns(("a", "int")))
     assert not types.columns_equal(columns(("a", "int")), columns(("a", "INT")))
     assert not types.columns_equal(columns(("a", "int")), [FieldSchema(name="a", type="int", comment="c")])
@@ -157,7 +157,7 @@ def test_bad_columns_are_refused_with_hives_texts() -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, columns((None, "int")), columns(("a", None))])
-def test_what_is_missing_is_a_meta_error(wrong: list[FieldSchema] | None) -> None:
+def test_a_missing_name_or_type_is_a_meta_error(wrong: list[FieldSchema] | None) -> None:
     with pytest.raises(MetaError):
         types.validate_columns(wrong)
 

@@ -82,7 +82,7 @@ def test_a_proxy_user_gets_tokens_of_users_that_it_may_act_for(secured: Metastor
         service.issue(oozie, "alice", "")
 
 
-def test_who_acts_for_another_gets_the_others_tokens(secured: Metastore) -> None:
+def test_a_proxy_gets_the_tokens_of_its_user(secured: Metastore) -> None:
     acting = logged_in(secured, "alice", real_user="oozie")
     token = read_token(service.issue(acting, None, ""))
     assert service.find_valid(secured, token.identifier).login == Login("alice", "token", real_user="oozie")
@@ -160,7 +160,7 @@ def test_a_token_that_the_server_is_to_renew_is_valid_to_its_end(secured: Metast
     assert valid_until(secured, token) == read_identifier(token.identifier).max_date
 
 
-def test_who_has_not_the_password_renews_nothing(secured: Metastore, alice: Call) -> None:
+def test_nothing_is_renewed_without_the_password(secured: Metastore, alice: Call) -> None:
     token = read_token(service.issue(alice, "alice", "yarn"))
     with pytest.raises(MetaError, match="The password of the delegation token of alice is wrong"):
         service.renew(logged_in(secured, "yarn"), DelegationToken(token.identifier, b"guessed").to_text())
@@ -189,7 +189,7 @@ def test_an_identifier_that_nobody_gave_out_is_refused(secured: Metastore) -> No
 
 
 @pytest.mark.parametrize("text", [None, "", "?", "AAAA"])
-def test_what_is_no_token_is_refused(alice: Call, text: str | None) -> None:
+def test_a_text_that_is_not_a_token_is_refused(alice: Call, text: str | None) -> None:
     for use in (service.renew, service.cancel):
         with pytest.raises(MetaError, match="delegation token"):
             use(alice, text)

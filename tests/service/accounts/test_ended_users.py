@@ -90,7 +90,7 @@ def test_a_further_key_ends_no_token(server: Metastore, four: list[str]) -> None
     assert len(owners(server)) == len(four)
 
 
-def test_what_was_taken_is_counted(server: Metastore, four: list[str]) -> None:
+def test_revoked_credentials_are_counted(server: Metastore, four: list[str]) -> None:
     assert len(four) == 4
     assert users.revoke(server.database, "ann") == users.Revoked(credentials=1, tokens=2)
     with pytest.raises(NoSuchObject, match="User ann has no password or key"):
@@ -109,7 +109,7 @@ def test_one_token_is_revoked_by_its_id(server: Metastore, four: list[str]) -> N
     assert owners(server) == [("ann", "oozie"), ("bob", ""), ("oozie", "")]
 
 
-def test_who_was_revoked_gets_no_token_on_a_connection_that_is_open(server: Metastore) -> None:
+def test_a_revoked_user_gets_no_token_on_an_open_connection(server: Metastore) -> None:
     ann = by_password(server, "ann")
     users.revoke(server.database, "ann")
     with pytest.raises(MetaError, match="The password or key of ann was revoked or has expired"):

@@ -135,7 +135,7 @@ def test_an_admin_is_not_asked_about() -> None:
 
 
 @pytest.mark.parametrize("answer", [500, b"no json", [], {"result": "yes"}, {"result": [7]}, {"result": [True]}, {"result": None}])
-def test_what_is_no_answer_allows_nothing(answer: Any) -> None:
+def test_a_text_that_is_not_an_answer_allows_nothing(answer: Any) -> None:
     with answering(lambda _path, _body: answer) as server:
         for asked in (TABLES, TABLES[:1]):
             try:
@@ -199,7 +199,7 @@ def made_by_root(make_metastore: MetastoreMaker, kind: str, url: str) -> Any:
     return server
 
 
-def test_a_metastore_shows_what_ranger_allows(make_metastore: MetastoreMaker) -> None:
+def test_a_metastore_shows_the_objects_that_ranger_allows(make_metastore: MetastoreMaker) -> None:
     with answering(decided) as pdp:
         bob = Caller(made_by_root(make_metastore, "ranger", pdp.url), "bob")
         assert bob.get_all_databases() == ["default", "shop"]
@@ -284,7 +284,7 @@ def opa_server(opa_program: str, tmp_path: Path, request: pytest.FixtureRequest)
 
 @pytest.mark.slow
 @pytest.mark.timeout(2000)
-def test_a_metastore_shows_what_a_real_opa_allows(make_metastore: MetastoreMaker, opa_server: str) -> None:
+def test_a_metastore_shows_the_objects_that_a_real_opa_allows(make_metastore: MetastoreMaker, opa_server: str) -> None:
     bob = Caller(made_by_root(make_metastore, "opa", opa_server), "bob")
     assert bob.get_all_databases() == ["default", "shop"]
     assert bob.get_all_tables("shop") == ["orders"]

@@ -75,7 +75,7 @@ def connector_privilege(name: str, privilege: str, user: str, *, option: bool = 
     return idl.PrivilegeBag([granted])
 
 
-def test_who_was_granted_a_connector_may_read_it(clients: Clients) -> None:
+def test_a_granted_connector_may_be_read(clients: Clients) -> None:
     root, alice, bob = clients
     for name in ("pg", "other"):
         connector = idl.DataConnector(name=name, type="postgres", url="jdbc:x", ownerName="root", parameters={})
@@ -119,7 +119,7 @@ def test_a_connector_is_its_owners(clients: Clients) -> None:
 
 
 @pytest.mark.parametrize("kind", ["procedure", "package"])
-def test_who_owns_a_database_keeps_its_procedures(clients: Clients, kind: str) -> None:
+def test_the_owner_of_a_database_keeps_its_procedures(clients: Clients, kind: str) -> None:
     root, alice, bob = clients
     for name, owner in (("hers", "alice"), ("his", "bob")):
         root.create_database(idl.Database(name=name, ownerName=owner, ownerType=idl.PrincipalType.USER, parameters={}))

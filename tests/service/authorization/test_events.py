@@ -69,7 +69,7 @@ def test_only_events_that_are_shown_are_counted(root: Caller, as_user: As, monke
             counted(bob, everything)
 
 
-def test_no_event_names_what_is_hidden(root: Caller, as_user: As) -> None:
+def test_no_event_names_a_hidden_object(root: Caller, as_user: As) -> None:
     """Bob sees no event that names a hidden table: by a foreign key, or by the old name of a table that was moved."""
     root.create_database(idl.Database(name="fin", ownerName="fred"))
     root.grant_privileges(bag("CREATE", "olga", dbName="shop"))

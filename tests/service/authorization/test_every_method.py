@@ -94,7 +94,7 @@ def send(client: Client, method: str, names: Names) -> tuple[str, Any]:
         return "end", None
 
 
-def test_who_has_no_rights_changes_nothing_and_learns_nothing(world: World) -> None:
+def test_a_user_without_rights_changes_nothing_and_learns_nothing(world: World) -> None:
     names, before, wrong = world.estate.make(), world.dump(), list[str]()
     for method in sorted(METHODS):
         if method in ("set_ugi", "shutdown"):

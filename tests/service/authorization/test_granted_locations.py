@@ -72,7 +72,7 @@ def test_partitions_lie_in_their_table_or_where_one_may(root: Caller, as_user: A
     bob.alter_partitions("shop", "orders", [same])
 
 
-def test_who_may_alter_a_database_leaves_it_where_it_is_or_moves_it_where_one_may(root: Caller, as_user: As) -> None:
+def test_an_altered_database_stays_or_moves_to_a_permitted_place(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("ALTER", "bob", dbName="shop"))
     bob = as_user("bob")
     changed = bob.get_database("shop")
@@ -246,7 +246,7 @@ def test_a_new_database_is_laid_over_nothing_by_default(root: Caller, as_user: A
     bob.create_database(idl.Database(name="bobs2"))
 
 
-def test_no_error_about_a_directory_names_what_else_lies_there(root: Caller, as_user: As) -> None:
+def test_no_error_about_a_directory_names_other_objects_there(root: Caller, as_user: As) -> None:
     home = root.get_database("shop").locationUri
     for name, keys in (("shared", []), ("target", ["k"])):
         root.create_table(table("shop", name, "bob", keys=keys))

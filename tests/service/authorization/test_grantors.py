@@ -6,7 +6,7 @@ from metastore import idl
 from tests.service.authorization.callers import ROLE, USER, As, Caller, bag, table
 
 
-def test_who_grants_is_the_caller(root: Caller, as_user: As) -> None:
+def test_the_grantor_is_the_caller(root: Caller, as_user: As) -> None:
     """An admin may name anybody: HiveServer2 grants in the name of its users."""
     bob, ref = as_user("bob"), idl.HiveObjectRef(objectType=idl.HiveObjectType.TABLE, dbName="shop", objectName="orders")
     root.grant_privileges(bag("SELECT", "bob", option=True, dbName="shop", objectName="orders"))
@@ -21,7 +21,7 @@ def test_who_grants_is_the_caller(root: Caller, as_user: As) -> None:
     assert {each.grantInfo.grantor for each in root.list_privileges("dora", USER, ref)} == {"olga"}
 
 
-def test_what_is_granted_with_a_table_the_caller_grants(root: Caller, as_user: As) -> None:
+def test_grants_in_a_new_table_are_made_by_the_caller(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
     info = idl.PrivilegeGrantInfo(privilege="SELECT", grantor="root", grantorType=USER, grantOption=True)
     made = table("shop", "given")
@@ -33,7 +33,7 @@ def test_what_is_granted_with_a_table_the_caller_grants(root: Caller, as_user: A
         assert [each.grantInfo.grantor for each in root.list_privileges("eve", USER, ref)] == ["bob"]
 
 
-def test_who_grants_a_role_is_the_caller_or_a_role_of_the_caller(root: Caller, as_user: As) -> None:
+def test_the_grantor_of_a_role_is_the_caller_or_a_role_of_the_caller(root: Caller, as_user: As) -> None:
     for role in ("readers", "staff"):
         root.create_role(idl.Role(roleName=role))
     for role in ("readers", "staff"):

@@ -21,7 +21,7 @@ from tests.support.servers.waiting import until
 pytestmark = pytest.mark.on_one_database
 
 
-def test_who_was_granted_nothing_sees_nothing(root: Caller, as_user: As) -> None:
+def test_a_user_without_grants_sees_nothing(root: Caller, as_user: As) -> None:
     bob = as_user("bob")
     assert bob.get_all_databases() == ["default"]
     with pytest.raises(NoSuchObject, match=r"There is no database hive\.shop"):
@@ -68,7 +68,7 @@ def test_a_privilege_on_a_database_holds_for_its_tables(root: Caller, as_user: A
     assert "[CREATE] on Object [type=DATABASE, name=shop]" in refusal(bob.create_table, table("shop", "orders"))
 
 
-def test_the_right_to_create_shows_the_database_and_what_one_makes(root: Caller, as_user: As) -> None:
+def test_the_right_to_create_shows_the_database_and_ones_own_objects(root: Caller, as_user: As) -> None:
     bob = as_user("bob")
     root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
     assert bob.get_all_databases() == ["default", "shop"]
@@ -77,7 +77,7 @@ def test_the_right_to_create_shows_the_database_and_what_one_makes(root: Caller,
     assert bob.get_all_tables("shop") == ["mine"]
 
 
-def test_what_somebody_makes_is_theirs_or_their_roles(root: Caller, as_user: As) -> None:
+def test_a_new_object_belongs_to_its_maker_or_a_role_of_the_maker(root: Caller, as_user: As) -> None:
     root.create_role(idl.Role(roleName="staff"))
     root.grant_role("staff", "bob", USER, "root", USER, False)
     root.grant_privileges(bag("CREATE", "bob"))
@@ -105,7 +105,7 @@ def test_select_on_a_column_lets_the_table_be_read(root: Caller, as_user: As) ->
     assert "INSERT" in refusal(bob.append_partition, "shop", "orders", ["v"])
 
 
-def test_a_role_holds_what_roles_in_it_hold(root: Caller, as_user: As) -> None:
+def test_a_role_has_the_privileges_of_the_roles_in_it(root: Caller, as_user: As) -> None:
     for role in ("readers", "staff"):
         root.create_role(idl.Role(roleName=role))
     root.grant_privileges(bag("SELECT", "readers", ROLE, dbName="shop"))
@@ -118,7 +118,7 @@ def test_a_role_holds_what_roles_in_it_hold(root: Caller, as_user: As) -> None:
     assert as_user("bob", "clerks").get_all_tables("shop") == []
 
 
-def test_what_public_holds_everybody_holds(root: Caller, as_user: As) -> None:
+def test_privileges_of_public_are_held_by_everybody(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("SELECT", "public", ROLE, dbName="shop", objectName="prices"))
     assert as_user("anybody").get_all_tables("shop") == ["prices"]
 
@@ -150,7 +150,7 @@ def test_privileges_of_others_are_hidden(root: Caller, as_user: As) -> None:
     assert "ADMIN" in refusal(as_user("bob").get_privilege_set, ref, "carl", [])
 
 
-def test_who_may_create_on_the_server_makes_databases(root: Caller, as_user: As) -> None:
+def test_the_right_to_create_on_the_server_makes_databases(root: Caller, as_user: As) -> None:
     bob = as_user("bob")
     assert "CREATEDATABASE" in refusal(bob.create_database, idl.Database(name="shop"))
     root.grant_privileges(bag("CREATE", "bob"))
@@ -197,7 +197,7 @@ def test_an_index_takes_no_table_of_another_along(root: Caller, as_user: As) -> 
     assert root.get_all_tables("shop") == ["for_index", "orders", "own", "prices"]
 
 
-def test_who_may_alter_a_table_can_not_take_it(root: Caller, as_user: As) -> None:
+def test_the_right_to_alter_a_table_does_not_change_its_owner(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("ALTER", "bob", dbName="shop", objectName="orders"))
     taken = root.get_table("shop", "orders")
     taken.parameters["note"] = "x"
@@ -208,7 +208,7 @@ def test_who_may_alter_a_table_can_not_take_it(root: Caller, as_user: As) -> Non
     assert root.get_table("shop", "orders").owner == "bob"
 
 
-def test_who_inserts_may_count_and_move_the_snapshot_of_iceberg(root: Caller, as_user: As) -> None:
+def test_a_user_who_may_insert_may_count_and_move_the_snapshot_of_iceberg(root: Caller, as_user: As) -> None:
     bob = as_user("bob")
     made = table("shop", "ice", "olga")
     made.parameters = {"table_type": "ICEBERG"}
@@ -233,7 +233,7 @@ def test_who_inserts_may_count_and_move_the_snapshot_of_iceberg(root: Caller, as
     assert "OBJECT OWNERSHIP" in refusal(bob.alter_table, "shop", "ice", wider)
 
 
-def test_listings_over_databases_show_what_may_be_seen(root: Caller, as_user: As) -> None:
+def test_listings_over_databases_show_visible_objects(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="prices"))
     bob = as_user("bob")
     assert [(each.dbName, each.tableName) for each in bob.get_table_meta("*", "*", None)] == [("shop", "prices")]
@@ -306,7 +306,7 @@ def test_an_owner_without_a_type_is_a_user(root: Caller, as_user: As, server: Me
     assert as_user("una").get_all_tables("shop") == ["old"]
 
 
-def test_a_refusal_names_some_of_what_it_is_about(root: Caller, as_user: As) -> None:
+def test_a_refusal_names_some_of_its_objects(root: Caller, as_user: As) -> None:
     opened = as_user("olga").open_txns(idl.OpenTxnRequest(num_txns=30, user="olga", hostname="h")).txn_ids
     with pytest.raises(PermissionDenied, match=r"and 10 more\]") as caught:
         as_user("bob").abort_txns(idl.AbortTxnsRequest(txn_ids=opened))
@@ -349,7 +349,7 @@ def test_only_its_own_user_goes_on_with_a_lock(root: Caller, as_user: As) -> Non
     as_user("olga").unlock(idl.UnlockRequest(lockid=held))
 
 
-def test_what_another_server_granted_shows_within_a_second(root: Caller, as_user: As, make_metastore: MetastoreMaker) -> None:
+def test_grants_of_another_server_show_within_a_second(root: Caller, as_user: As, make_metastore: MetastoreMaker) -> None:
     other = Caller(make_metastore(authorization="grants"), "bob")
     assert other.get_all_tables("shop") == []
     root.grant_privileges(bag("SELECT", "bob", dbName="shop"))
@@ -435,7 +435,7 @@ def test_locks_and_compactions_in_another_catalog_are_shown_with_its_name(bobs: 
     assert as_user("root").find_next_compact2(idl.FindNextCompactRequest(workerId="w")).ci.dbname == "@other#shop"
 
 
-def test_who_may_alter_a_function_can_not_take_it(root: Caller, as_user: As) -> None:
+def test_the_right_to_alter_a_function_does_not_change_its_owner(root: Caller, as_user: As) -> None:
     made = idl.Function(functionName="f", dbName="shop", className="c.C", ownerName="olga", ownerType=USER, functionType=1)
     root.create_function(made)
     root.grant_privileges(bag("ALTER", "bob", dbName="shop"))
@@ -447,7 +447,7 @@ def test_who_may_alter_a_function_can_not_take_it(root: Caller, as_user: As) -> 
     assert (root.get_function("shop", "f").className, root.get_function("shop", "f").ownerName) == ("c.D", "olga")
 
 
-def test_who_may_alter_a_database_leaves_its_owner(root: Caller, as_user: As) -> None:
+def test_the_right_to_alter_a_database_does_not_change_its_owner(root: Caller, as_user: As) -> None:
     """A name that comes alone empties owner and parameters, as on Hive's own metastore."""
     root.create_database(idl.Database(name="adb", ownerName="olga", ownerType=USER, parameters={"k": "v"}))
     root.grant_privileges(bag("ALTER", "bob", dbName="adb"))
@@ -463,7 +463,7 @@ def test_who_may_alter_a_database_leaves_its_owner(root: Caller, as_user: As) ->
     assert root.get_database("adb").ownerName is None
 
 
-def test_who_inserts_changes_nothing_but_counts(root: Caller, as_user: As) -> None:
+def test_a_user_who_may_insert_changes_only_counts(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("INSERT", "bob", dbName="shop", objectName="orders"))
     bob = as_user("bob")
     for field, value in {

@@ -75,7 +75,7 @@ def test_the_settings_choose(database: Database) -> None:
         (f"{HERE}:Unmade", "can not be made: OSError: no file"),
     ],
 )
-def test_what_can_not_be_loaded_stops_the_start(database: Database, name: str, message: str) -> None:
+def test_a_class_that_can_not_be_loaded_stops_the_start(database: Database, name: str, message: str) -> None:
     with pytest.raises(MetaError, match=message):
         load(Config(authorization=name), database)
 
@@ -104,7 +104,7 @@ def test_one_that_gives_no_answer_allows_nothing(make_metastore: MetastoreMaker,
     assert "shop" in METHODS["get_all_databases"].handler(call_of(server), None)
 
 
-def test_an_entry_that_can_not_hide_what_is_hidden_refuses(make_metastore: MetastoreMaker) -> None:
+def test_an_entry_that_can_not_leave_hidden_objects_out_refuses(make_metastore: MetastoreMaker) -> None:
     server = make_metastore(authorization=f"{HERE}:OnlyOlga")
     create_startup_objects(server)
     make_database(call_of(server), "shop")

@@ -130,7 +130,7 @@ def test_each_question_is_understood(pdp: str, user: str, allowed: str) -> None:
     )
 
 
-def test_a_metastore_shows_what_ranger_allows(make_metastore: MetastoreMaker, pdp: str) -> None:
+def test_a_metastore_shows_the_objects_that_ranger_allows(make_metastore: MetastoreMaker, pdp: str) -> None:
     server = make_metastore(authorization="ranger", authorization_url=pdp, ranger_service=SERVICE, admin_users=("root",))
     create_startup_objects(server)
     root = Caller(server, "root")

@@ -92,7 +92,7 @@ def test_a_table_lies_at_its_own_name_and_where_no_name_is(mallory: Caller, root
     assert mallory.get_table("shop", name).sd.location == f"{home(root)}/{directory}"
 
 
-def test_who_owns_the_table_of_a_name_may_lie_there(mallory: Caller, root: Caller) -> None:
+def test_the_owner_of_the_table_of_a_name_may_use_its_place(mallory: Caller, root: Caller) -> None:
     place = f"{home(root)}/mine/more"
     mallory.create_table(external("more", place))
     moved = mallory.get_table("shop", "more")
@@ -100,7 +100,7 @@ def test_who_owns_the_table_of_a_name_may_lie_there(mallory: Caller, root: Calle
     mallory.alter_table("shop", "more", moved)
 
 
-def test_who_owns_the_database_lays_tables_anywhere_in_it_but_where_databases_lie(mallory: Caller, root: Caller, as_user: As) -> None:
+def test_the_owner_of_a_database_places_tables_anywhere_in_it_but_over_databases(mallory: Caller, root: Caller, as_user: As) -> None:
     olga = as_user("olga")
     changed = root.get_database("shop")
     changed.ownerName, changed.ownerType = "olga", USER

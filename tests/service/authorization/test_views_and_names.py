@@ -48,12 +48,12 @@ def test_a_view_has_no_source_that_is_missing_or_hidden(root: Caller, as_user: A
     assert "v" not in root.get_all_tables("default")
 
 
-def test_who_sees_a_source_without_reading_it_is_refused(root: Caller, as_user: As) -> None:
+def test_a_user_who_sees_a_source_but_may_not_read_it_is_refused(root: Caller, as_user: As) -> None:
     root.grant_privileges(bag("INSERT", "eve", dbName="shop", objectName="orders"))
     assert "[SELECT] on Object [type=TABLE_OR_VIEW, name=shop.orders]" in refusal(as_user("eve").create_table, view("v", "shop.orders"))
 
 
-def test_no_view_is_in_the_way_of_what_is_made_later(root: Caller, as_user: As) -> None:
+def test_no_view_is_in_the_way_of_a_later_object(root: Caller, as_user: As) -> None:
     with pytest.raises(NoSuchObject):
         as_user("eve").create_table(view("squat", "later.t"))
     root.create_database(idl.Database(name="later", ownerName="olga"))
@@ -96,7 +96,7 @@ def test_a_lock_is_on_the_table_of_the_whole_name(dotted: Caller, as_user: As) -
     assert len(as_user("olga").show_locks(idl.ShowLocksRequest()).locks) == 2
 
 
-def test_a_source_with_dots_is_judged_as_what_it_may_mean(dotted: Caller) -> None:
+def test_a_source_with_dots_is_judged_by_each_possible_meaning(dotted: Caller) -> None:
     with pytest.raises(NoSuchObject, match=r"hive\.shop\.orders\.2024 table not found"):
         dotted.create_table(view("v", "shop.orders.2024"))
     with pytest.raises(NoSuchObject, match="table not found"):

@@ -121,7 +121,7 @@ def test_a_key_without_name_gets_one_of_its_own(call: Call) -> None:
     assert found[0].uk_name.startswith("uk_")
 
 
-def test_what_does_not_fit_is_refused(call: Call) -> None:
+def test_constraints_that_do_not_fit_are_refused(call: Call) -> None:
     table = make_table(call, "t")
     missing = TableName("hive", "default", "nope")
     constraints.add(call, primary(table, "a"))

@@ -186,7 +186,7 @@ def test_databases_are_listed_by_pattern_in_order(call: Call) -> None:
     assert databases.get_databases(call, "nope", None) == []
 
 
-def test_an_alter_changes_what_it_sends_and_keeps_the_rest(call: Call) -> None:
+def test_an_alter_changes_the_sent_fields_and_keeps_the_rest(call: Call) -> None:
     databases.create_database(call, Database(name="d", description="old", parameters={"k": "v"}))
     place = databases.get_database(call, "hive", "d").locationUri
     databases.alter_database(call, "hive", "d", Database(name="d", ownerName="eve", ownerType=PrincipalType.ROLE))

@@ -61,7 +61,7 @@ def test_a_second_function_of_a_name_is_refused(call: Call) -> None:
         (function(None), MissingArgument),
     ],
 )  # fmt: skip
-def test_what_can_not_be_stored_is_refused(call: Call, wrong: Function | None, error: type[Exception]) -> None:
+def test_functions_that_can_not_be_stored_are_refused(call: Call, wrong: Function | None, error: type[Exception]) -> None:
     with pytest.raises(error):
         functions.create_function(call, wrong)
 

@@ -166,7 +166,7 @@ def test_the_grant_option_alone_can_be_taken(call: Call) -> None:
         privileges.revoke(call, bag, option_only=True)
 
 
-def test_refresh_replaces_what_one_authorizer_granted(call: Call) -> None:
+def test_refresh_replaces_the_grants_of_one_authorizer(call: Call) -> None:
     table = make_table(call, "t")
     other = privilege(on(TABLE, table), "SELECT", "carol")
     other.authorizer = "Ranger"
@@ -219,7 +219,7 @@ def test_the_privilege_set_holds_those_of_all_roles(call: Call) -> None:
     assert names(found.rolePrivileges) == {"inner": ["SELECT"], "outer": [], "public": []}
 
 
-def test_nothing_was_granted_on_what_is_not_there(call: Call) -> None:
+def test_missing_objects_have_no_grants(call: Call) -> None:
     for ref in (
         HiveObjectRef(objectType=DATABASE, dbName="lost"),
         HiveObjectRef(objectType=TABLE, dbName="default", objectName="lost"),

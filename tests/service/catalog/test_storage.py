@@ -255,7 +255,7 @@ def test_a_table_whose_object_store_refuses_connections_is_dropped(reaching: Cal
         (lambda call: databases.drop_database(call, "hive", "g", delete_data=True, cascade=True), None),
     ],
 )
-def test_what_lies_on_lost_storage_is_dropped_and_the_log_says_what_stays(
+def test_objects_on_lost_storage_are_dropped_and_the_log_names_the_rest(
     lost: Call, drop: Callable[[Call], None], left: list[str] | None
 ) -> None:
     with capture_logs() as logs:

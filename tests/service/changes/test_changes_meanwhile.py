@@ -88,7 +88,7 @@ def rename(session: Session, kind: str) -> None:
 @pytest.mark.parametrize("knows", [True, False])
 @pytest.mark.parametrize("kind", ["whole table", "table", "partition"])
 @pytest.mark.parametrize("operation", [UPDATE, INSERT])
-def test_what_is_renamed_meanwhile_is_committed_by_its_new_name(call: Call, kind: str, operation: int, knows: bool) -> None:
+def test_a_table_that_is_renamed_meanwhile_is_committed_by_its_new_name(call: Call, kind: str, operation: int, knows: bool) -> None:
     """The committing client is the writer, or another one that does not know the writes."""
     key, partition = begin_one(call), None if kind == "whole table" else "p=1"
     number = write(call, key, operation, partition=partition)
@@ -126,7 +126,7 @@ def test_of_a_table_that_is_dropped_meanwhile_nothing_is_left(call: Call, operat
     assert rows(call, schema.transaction_components, "id") == rows(call, schema.write_id_counters, "table") == []
 
 
-def test_a_renamed_table_takes_along_what_its_changes_are_judged_by(call: Call) -> None:
+def test_a_renamed_table_takes_along_the_facts_for_judging_its_changes(call: Call) -> None:
     first, second, third = (begin_one(call) for _ in range(3))
     write(call, first)
     write(call, second)

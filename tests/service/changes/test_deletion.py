@@ -234,7 +234,7 @@ def test_a_truncation_that_fails_half_way_leaves_all_data(
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["not done", "done"])
 @pytest.mark.parametrize("drop", DROPS)
-def test_a_commit_that_broke_is_settled_by_what_the_database_says(
+def test_a_commit_that_broke_is_settled_by_the_database(
     call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, drop: str, is_done: bool
 ) -> None:
     name, before = filled(call, tmp_path)
@@ -256,7 +256,7 @@ def test_a_commit_that_broke_is_settled_by_what_the_database_says(
     assert [path for path in now if ".deleted" in path] == []
 
 
-def test_who_shares_a_directory_and_is_dropped_at_the_same_time_takes_the_data_along(
+def test_tables_that_share_a_directory_and_are_dropped_together_take_the_data_along(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two drops that see each other's table both leave the data at first. The last one deletes it."""

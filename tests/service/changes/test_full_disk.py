@@ -133,7 +133,7 @@ def test_a_lock_file_that_can_not_be_opened_is_named(tmp_path: Path) -> None:
         database.write(many)
 
 
-def test_what_is_lost_stays_lost_when_changes_are_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_connection_stays_noted_when_changes_are_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two things that end by themselves, each with a line of its own."""
     monkeypatch.setattr(contact, "CALM", 0.0)
     known = contact.Contact("sqlite:///m.db")

@@ -185,7 +185,7 @@ def test_a_database_dropped_while_its_partitions_change(call: Call, metastore: M
 
 
 @pytest.mark.parametrize("change", ["statistics", "table statistics", "alter", "drop"])
-def test_what_changes_while_the_table_is_dropped_fails(call: Call, metastore: Metastore, other: Metastore, change: str) -> None:
+def test_changes_of_a_table_that_is_being_dropped_fail(call: Call, metastore: Metastore, other: Metastore, change: str) -> None:
     name = make_table(call, "t", keys=KEYS)
     add_partitions(call, name, [["0"]])
     stored = partitions.get_partition(call, name, ["0"])
@@ -343,7 +343,7 @@ def test_partitions_get_directories_below_the_table_s_newest_location(call: Call
         assert Path(parse(partition.sd.location).path).is_dir(), partition.sd.location
 
 
-def test_altering_a_database_keeps_what_another_server_set_meanwhile(call: Call, other: Metastore) -> None:
+def test_altering_a_database_keeps_changes_of_another_server(call: Call, other: Metastore) -> None:
     make_database(call, "d")
     error = between(
         other,

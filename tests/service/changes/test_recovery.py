@@ -141,7 +141,7 @@ def test_a_server_that_was_killed_as_a_whole_recovers_at_its_start(victim: Victi
 
 @pytest.mark.on_one_database
 @pytest.mark.parametrize("victim", ["post_event_listeners=tests.support.servers.hooks:StopAfter"], indirect=True)
-def test_what_was_committed_before_the_kill_stays(victim: Victim) -> None:
+def test_commits_before_the_kill_stay(victim: Victim) -> None:
     with victim.serving() as server:
         victim.killed_in(server, lambda client: client.create_table(table("victim_table")))
         with connect(server.uri) as client:
@@ -306,7 +306,9 @@ def test_a_directory_that_another_call_is_about_to_use_stays(metastore: Metastor
     assert place.is_dir()
 
 
-def test_what_can_not_be_looked_at_stays_for_the_next_time(make_metastore: MetastoreMaker, metastore: Metastore, tmp_path: Path) -> None:
+def test_a_change_that_can_not_be_looked_up_stays_for_the_next_time(
+    make_metastore: MetastoreMaker, metastore: Metastore, tmp_path: Path
+) -> None:
     abandon(metastore, ["table", "hive", "default", "t"], [tmp_path / "lake"])
     unreachable = make_metastore(db="postgresql://nobody@127.0.0.1:9/none")
     assert recover(unreachable) == 0

@@ -82,7 +82,7 @@ def test_a_place_is_one_however_it_is_spelled(call: Call, spell: Callable[[str],
     assert not shared.exists()
 
 
-def test_what_others_need_does_not_move_into_the_trash(
+def test_directories_that_others_need_do_not_move_into_the_trash(
     make_metastore: MetastoreMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -139,7 +139,7 @@ def test_a_partition_inside_another_one_takes_nothing_of_it(call: Call, drop: st
 @pytest.mark.parametrize("drop", ["values", "truncate"])
 @pytest.mark.parametrize("where", ["at", "inside"])
 @pytest.mark.parametrize("kind", ["table", "partition", "database", "managed location", "catalog"])
-def test_whatever_lies_at_or_in_a_partition_outlives_it(call: Call, tmp_path: Path, drop: str, where: str, kind: str) -> None:
+def test_objects_at_or_in_a_partition_outlive_it(call: Call, tmp_path: Path, drop: str, where: str, kind: str) -> None:
     name = make_table(call, "t", keys=KEYS)
     own = put(add_at(call, name, "1", None))
     place = own.parent if where == "at" else own.parent / "x"

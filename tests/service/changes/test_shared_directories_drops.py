@@ -76,7 +76,7 @@ def test_a_table_above_others_leaves_those(call: Call, tmp_path: Path, kind: str
     assert [file for file in own if file.exists()] == []
 
 
-def test_an_outer_partition_of_a_dropped_table_leaves_what_lies_in_it(call: Call, tmp_path: Path) -> None:
+def test_an_outer_partition_of_a_dropped_table_leaves_its_content(call: Call, tmp_path: Path) -> None:
     name = make_table(call, "t", keys=KEYS)
     own = put(add_at(call, name, "1", tmp_path / "lake"))
     kept = put(place(call, table_at(call, "other", tmp_path / "lake" / "other")))
@@ -86,7 +86,7 @@ def test_an_outer_partition_of_a_dropped_table_leaves_what_lies_in_it(call: Call
 
 
 @pytest.mark.parametrize("kind", ["table", "renamed table", "partition", "database", "external table", "external partition"])
-def test_a_dropped_database_leaves_what_others_have_in_it(call: Call, tmp_path: Path, kind: str) -> None:
+def test_a_dropped_database_leaves_directories_of_others_in_it(call: Call, tmp_path: Path, kind: str) -> None:
     make_database(call, "d")
     root = path_of(databases.get_database(call, "hive", "d").locationUri)
     own = put(place(call, make_table(call, "t", database="d")))
@@ -115,7 +115,7 @@ def test_a_dropped_database_leaves_what_others_have_in_it(call: Call, tmp_path: 
     assert not own.exists()
 
 
-def test_a_dropped_catalog_leaves_what_others_have_in_it(call: Call, tmp_path: Path) -> None:
+def test_a_dropped_catalog_leaves_directories_of_others_in_it(call: Call, tmp_path: Path) -> None:
     create_catalog(call, Catalog(name="c", locationUri=str(tmp_path / "c")))
     kept = put(place(call, table_at(call, "t", f"file://{tmp_path}/c/t")))
     rest = put(tmp_path / "c" / "rest")
@@ -148,7 +148,7 @@ def test_paths_that_differ_only_behind_the_end_of_an_index_are_distinct(call: Ca
 
 
 @pytest.mark.parametrize("kind", ["table", "partition", "database", "catalog"])
-def test_what_holds_the_warehouse_is_never_emptied(call: Call, tmp_path: Path, kind: str) -> None:
+def test_a_directory_that_contains_the_warehouse_is_never_emptied(call: Call, tmp_path: Path, kind: str) -> None:
     beside, unregistered = put(tmp_path / "beside"), put(tmp_path / "warehouse" / "unregistered")
     if kind == "database":
         databases.create_database(call, Database(name="d", locationUri=f"file:{tmp_path}"))
@@ -166,7 +166,7 @@ def test_what_holds_the_warehouse_is_never_emptied(call: Call, tmp_path: Path, k
     assert unregistered.exists()
 
 
-def test_a_database_at_the_root_of_a_bucket_leaves_what_is_no_tables(make_metastore: MetastoreMaker) -> None:
+def test_a_database_at_the_root_of_a_bucket_leaves_files_outside_of_tables(make_metastore: MetastoreMaker) -> None:
     metastore = make_metastore(warehouse="memory://bucket/wh", external_warehouse="memory://bucket/ext")
     create_startup_objects(metastore)
     call, warehouse = call_of(metastore), metastore.warehouse

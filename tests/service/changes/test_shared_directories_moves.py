@@ -25,7 +25,7 @@ pytestmark = pytest.mark.on_one_database
 
 
 @pytest.mark.parametrize("where", ["at", "inside"])
-def test_a_rename_does_not_move_what_others_have(call: Call, where: str) -> None:
+def test_a_rename_does_not_move_directories_of_others(call: Call, where: str) -> None:
     name = make_table(call, "t", keys=KEYS)
     own = put(add_at(call, name, "1", None))
     shared = path_of(place(call, name)) if where == "at" else path_of(place(call, name)) / "x"
@@ -44,7 +44,7 @@ def test_a_rename_does_not_move_what_others_have(call: Call, where: str) -> None
 
 
 @pytest.mark.parametrize("where", ["at", "inside"])
-def test_a_rename_of_a_partition_does_not_move_what_others_have(call: Call, where: str) -> None:
+def test_a_rename_of_a_partition_does_not_move_directories_of_others(call: Call, where: str) -> None:
     name = make_table(call, "t", keys=KEYS)
     own = put(add_at(call, name, "1", None))
     add_at(call, name, "2", f"file://{own.parent}" if where == "at" else own.parent / "x")
@@ -57,7 +57,7 @@ def test_a_rename_of_a_partition_does_not_move_what_others_have(call: Call, wher
     assert own.exists()
 
 
-def test_an_exchange_does_not_move_what_others_have(call: Call) -> None:
+def test_an_exchange_does_not_move_directories_of_others(call: Call) -> None:
     source, target = (make_table(call, table, keys=KEYS) for table in ("source", "target"))
     kept = put(add_at(call, source, "1", None))
     add_at(call, source, "2", f"file://{kept.parent}")

@@ -16,7 +16,7 @@ from tests.support.catalog.shared_directories import KEYS, add_at, dropped_or_re
 
 
 @pytest.mark.parametrize("table", [False, True])
-def test_a_truncation_leaves_what_others_have_inside(call: Call, table: bool) -> None:
+def test_a_truncation_leaves_directories_of_others_inside(call: Call, table: bool) -> None:
     name = make_table(call, "t", keys=[] if table else KEYS)
     own = put(place(call, name) if table else add_at(call, name, "1", None))
     kept = put(place(call, table_at(call, "other", own.parent / "other")))

@@ -94,7 +94,7 @@ def test_others_do_not_wait(call: Call, waiting: Callable[[float], Call], store:
 
 
 @pytest.mark.parametrize("method", CALLS)
-def test_a_call_ends_and_what_needs_the_store_changes_nothing(call: Call, waiting: Callable[[float], Call], method: str) -> None:
+def test_a_call_ends_and_calls_on_the_lost_store_change_nothing(call: Call, waiting: Callable[[float], Call], method: str) -> None:
     tables, names = get_tables(call, "hive", "default", "*"), get_partition_names(call, MANAGED)
     slow = waiting(1.0)
     if method in REFUSED:

@@ -19,7 +19,7 @@ from tests.support.acid.cleaning import MAJOR, names, queue_unasked, rush, shown
 from tests.support.catalog.catalog import MetastoreMaker, add_partitions, call_of, make_table
 
 
-def test_what_aborted_transactions_left_is_deleted_when_it_is_old(call: Call) -> None:
+def test_leavings_of_aborted_transactions_are_deleted_when_they_are_old(call: Call) -> None:
     name, folder = acid_table(call)
     written(call, name, folder, 1)
     written(call, name, folder, 2, state="a", started=1)
@@ -31,7 +31,7 @@ def test_what_aborted_transactions_left_is_deleted_when_it_is_old(call: Call) ->
     assert clean_aborted(call.metastore) == 0
 
 
-def test_what_a_killed_statement_has_noted_goes_with_its_delta(call: Call) -> None:
+def test_the_notes_of_a_killed_statement_go_with_its_delta(call: Call) -> None:
     name, folder = acid_table(call)
     written(call, name, folder, 1)
     written(call, name, folder, 1, state="a", started=1)
@@ -42,7 +42,7 @@ def test_what_a_killed_statement_has_noted_goes_with_its_delta(call: Call) -> No
     assert names(folder) == ["-tmp.delta_0000003_0000003_0000", "delta_0000001_0000001_0000", "delta_0000003_0000003_0000"]
 
 
-def test_what_aborted_transactions_left_is_deleted_when_it_is_much(call: Call, make_metastore: MetastoreMaker) -> None:
+def test_leavings_of_aborted_transactions_are_deleted_when_there_are_many(call: Call, make_metastore: MetastoreMaker) -> None:
     name, folder = acid_table(call)
     written(call, name, folder, 3, state="a")
     assert clean_aborted(call.metastore) == 0
@@ -51,7 +51,7 @@ def test_what_aborted_transactions_left_is_deleted_when_it_is_much(call: Call, m
     assert names(folder) == []
 
 
-def test_what_an_aborted_compactor_left_is_deleted(call: Call, make_metastore: MetastoreMaker) -> None:
+def test_leavings_of_an_aborted_compactor_are_deleted(call: Call, make_metastore: MetastoreMaker) -> None:
     name, folder = acid_table(call)
     written(call, name, folder, 1)
     work(call, name, folder, 1, ends="a")
@@ -132,7 +132,7 @@ def test_a_delta_of_a_stream_that_is_aborted_in_part_is_left_for_a_compaction_of
 
 
 @pytest.mark.parametrize("what", ["table", "partition"])
-def test_aborted_writes_to_what_was_dropped_are_forgotten(call: Call, make_metastore: MetastoreMaker, what: str) -> None:
+def test_aborted_writes_to_dropped_objects_are_forgotten(call: Call, make_metastore: MetastoreMaker, what: str) -> None:
     name, folder = acid_table(call, keys=(("k", "string"),))
     if what == "table":
         drop_table(call, name, delete_data=True)

@@ -20,7 +20,7 @@ from tests.support.catalog.catalog import MetastoreMaker, add_partitions
 from tests.support.databases.statement_counts import StatementCounts
 
 
-def test_what_a_compaction_replaced_is_deleted_and_its_writes_forgotten(call: Call) -> None:
+def test_directories_that_a_compaction_replaced_are_deleted_and_their_writes_forgotten(call: Call) -> None:
     name, folder = acid_table(call)
     written(call, name, folder, 3)
     _, transaction = work(call, name, folder, 3)
@@ -136,7 +136,7 @@ def test_original_files_go_once_there_is_a_base(call: Call) -> None:
     assert names(folder) == [f"base_0000001_v{transaction:07d}"]
 
 
-def test_what_a_statement_under_way_has_noted_stays(call: Call) -> None:
+def test_the_notes_of_a_running_statement_stay(call: Call) -> None:
     name, folder = acid_table(call)
     written(call, name, folder, 2)
     _, transaction = work(call, name, folder, 2)
@@ -164,7 +164,7 @@ def test_partitions_are_cleaned_and_the_table_itself_never(call: Call) -> None:
 
 
 @pytest.mark.parametrize("what", ["table", "partition"])
-def test_what_is_not_there_needs_no_cleaning(call: Call, what: str) -> None:
+def test_a_missing_object_needs_no_cleaning(call: Call, what: str) -> None:
     name, folder = acid_table(call, keys=(("k", "string"),))
     if what == "table":
         drop_table(call, name, delete_data=True)
@@ -247,7 +247,7 @@ def test_two_cleaners_at_a_time_do_no_harm(call: Call, make_metastore: Metastore
 
 
 @pytest.mark.parametrize("times", [1, 30])
-def test_statements_do_not_grow_with_what_there_is_to_delete(call: Call, counts: StatementCounts, times: int) -> None:
+def test_statements_do_not_grow_with_the_directories_to_delete(call: Call, counts: StatementCounts, times: int) -> None:
     counts("nothing", lambda: clean(call.metastore))
     name, folder = acid_table(call, "t")
     written(call, name, folder, times)

@@ -80,7 +80,7 @@ def test_an_object_is_queued_once(call: Call) -> None:
     assert ask(call).errormessage == f"Compaction is already scheduled with state='working' and id={first}"
 
 
-def test_what_waits_for_the_cleaner_is_queued_again_when_there_is_more(call: Call) -> None:
+def test_a_table_that_waits_for_the_cleaner_is_queued_again_when_there_is_more(call: Call) -> None:
     writer = acid.begin(call.metastore)
     assert acid.allocate(call.metastore, T, writer) == 1
     acid.end(call.metastore, writer)
@@ -112,7 +112,7 @@ def test_racing_requests_for_one_object_queue_it_once(call: Call, make_metastore
     assert len(shown(call)) == 5
 
 
-def test_what_never_started_stays_in_the_history_until_it_is_old(call: Call, make_metastore: MetastoreMaker) -> None:
+def test_compactions_that_never_started_stay_in_the_history_until_they_are_old(call: Call, make_metastore: MetastoreMaker) -> None:
     aborted = ask(call).id
     compactors.abort_compactions(call, [aborted])
     done = ask(call).id
@@ -299,7 +299,7 @@ def test_statements_of_the_queue(call: Call, counts: StatementCounts) -> None:
     counts("latest", lambda: compactions.latest_committed(call, GetLatestCommittedCompactionInfoRequest(dbname="db", tablename="t")))
 
 
-def test_what_can_not_be_compacted_is_refused_with_the_reason(call: Call) -> None:
+def test_tables_that_can_not_be_compacted_are_refused_with_the_reason(call: Call) -> None:
     make_table(call, "plain")
     parted, _ = acid_table(call, "parted", keys=(("k", "string"),))
     add_partitions(call, parted, [["1"]])

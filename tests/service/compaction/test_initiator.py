@@ -77,7 +77,7 @@ def test_large_deltas_are_compacted_with_the_base(call: Call) -> None:
     assert queue(call) == [("t", None, MAJOR, "initiated")]
 
 
-def test_what_the_tasks_of_a_statement_under_way_note_is_no_data(call: Call) -> None:
+def test_notes_of_the_tasks_of_a_running_statement_are_not_data(call: Call) -> None:
     name, folder = acid_table(call)
     write(call, name, folder, 2, size=100)
     acid.fill(folder / "-tmp.delta_0000003_0000003_0000", 10)
@@ -118,7 +118,7 @@ def test_parameters_of_table_and_database_decide(call: Call) -> None:
     assert [(each.tablename, each.poolName) for each in entries(call)] == [("few", "default"), ("loud", "pool")]
 
 
-def test_only_what_changed_since_the_last_look_is_looked_at(call: Call, counts: StatementCounts) -> None:
+def test_only_changed_tables_are_inspected_again(call: Call, counts: StatementCounts) -> None:
     for number in range(5):
         name, folder = acid_table(call, f"old{number}")
         write(call, name, folder, 11, at=1)
@@ -131,7 +131,7 @@ def test_only_what_changed_since_the_last_look_is_looked_at(call: Call, counts: 
     assert initiate(call.metastore) == 5
 
 
-def test_statements_do_not_grow_with_what_a_table_wrote(call: Call, statements: Statements) -> None:
+def test_statements_do_not_grow_with_the_writes_of_a_table(call: Call, statements: Statements) -> None:
     counts = []
     for table, times in (("a", 2), ("b", 9)):
         name, folder = acid_table(call, table)
@@ -152,7 +152,7 @@ def test_open_and_aborted_writes_do_not_count(call: Call) -> None:
     assert initiate(call.metastore) == 0, "a compaction would reach to the open transaction only"
 
 
-def test_what_can_not_be_looked_at_is_noted_once_with_the_reason(call: Call) -> None:
+def test_a_table_that_can_not_be_inspected_is_noted_once_with_the_reason(call: Call) -> None:
     name, folder = acid_table(call)
     write(call, name, folder, 11)
     shutil.rmtree(folder)

@@ -78,7 +78,7 @@ def test_only_its_worker_puts_an_entry_back(call: Call) -> None:
         put_back(call, info, REASON)
 
 
-def test_what_spark_then_does_has_no_reason_any_more(call: Call) -> None:
+def test_work_that_spark_then_does_no_longer_has_a_reason(call: Call) -> None:
     key = ask(call).id
     info = taken(call)
     assert info is not None

@@ -51,7 +51,7 @@ def test_a_connector_comes_back_as_it_was_made(call: Call) -> None:
         (connector("x" * 129), InvalidObject), (connector(type=None), InvalidObject), (connector(url=""), InvalidObject),
     ],
 )  # fmt: skip
-def test_what_can_not_be_stored_is_refused(call: Call, wrong: DataConnector | None, error: type[Exception]) -> None:
+def test_connectors_that_can_not_be_stored_are_refused(call: Call, wrong: DataConnector | None, error: type[Exception]) -> None:
     with pytest.raises(error):
         data_connectors.create_data_connector(call, wrong)
     assert data_connectors.get_data_connectors(call) == []
@@ -105,7 +105,7 @@ def test_a_connector_that_databases_name_goes_only_without_a_check(call: Call) -
     assert databases.get_database(call, "hive", "far").connector_name == "PG"
 
 
-def test_a_remote_database_keeps_what_it_names_and_has_no_tables_here(call: Call) -> None:
+def test_a_remote_database_keeps_its_names_and_has_no_tables_here(call: Call) -> None:
     remote(call)
     found = databases.get_database(call, "hive", "far")
     assert (found.type, found.connector_name, found.remote_dbname) == (DatabaseType.REMOTE, "PG", "theirs")
@@ -182,7 +182,7 @@ def test_listeners_get_events_and_the_log_does_not(make_metastore: MetastoreMake
     assert not [each for each in logged if "CONNECTOR" in each.eventType]
 
 
-def test_what_the_calls_cost(call: Call, counts: StatementCounts) -> None:
+def test_the_cost_of_the_calls(call: Call, counts: StatementCounts) -> None:
     counts("create", lambda: data_connectors.create_data_connector(call, connector()))
     counts("get", lambda: data_connectors.get_data_connector(call, "pg"))
     counts("list", lambda: data_connectors.get_data_connectors(call))

@@ -116,7 +116,7 @@ def test_the_index_table_may_stand_elsewhere_and_may_be_there(call: Call, base: 
     assert names(call, "d") == []
 
 
-def test_what_can_not_be_an_index(call: Call, base: TableName) -> None:
+def test_impossible_indexes_are_refused(call: Call, base: TableName) -> None:
     make_table(call, "plain")
     indexes.add_index(call, index("there", index_table="x"), index_table("x"))
     without_sd = index("i")

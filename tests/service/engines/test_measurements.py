@@ -61,7 +61,7 @@ def test_statistics_come_back_the_newest_first(call: Call, at: Clock) -> None:
         (-1, NOON + 2, [2, 1]), (2, NOON + 2, [2]), (-1, NOON, []),
     ],
 )  # fmt: skip
-def test_weight_and_time_limit_what_is_read(call: Call, at: Clock, most: int | None, before: int | None, expected: list[int]) -> None:
+def test_weight_and_time_limit_the_read(call: Call, at: Clock, most: int | None, before: int | None, expected: list[int]) -> None:
     learn(call, at, 1, 2, 3)
     assert weights(call, most, before) == expected
 
@@ -100,7 +100,7 @@ def test_metrics_are_found_by_policy_execution_and_dump(call: Call) -> None:
         found(call, dumpExecutionId=7)
 
 
-def test_a_report_replaces_what_it_has(call: Call) -> None:
+def test_a_report_replaces_its_earlier_fields(call: Call) -> None:
     add(call, metrics(1, metadata="m", progress="a", messageFormat="f"))
     add(call, metrics(1, "other", 9, progress="b"), metrics(2, metadata="n"), metrics(2, metadata="o", progress=""))
     assert found(call, policy="p") == [metrics(2, metadata="o", progress=None), metrics(1, metadata="m", progress="b", messageFormat=None)]
@@ -143,7 +143,7 @@ def test_reports_of_one_execution_at_a_time_are_all_kept(call: Call) -> None:
         assert each.progress in set("0246")
 
 
-def test_what_the_calls_cost(call: Call, counts: StatementCounts) -> None:
+def test_the_cost_of_the_calls(call: Call, counts: StatementCounts) -> None:
     counts("add statistics", lambda: runtime_statistics.add(call, RuntimeStat(weight=1, payload=b"x")))
     counts("get statistics", lambda: weights(call, -1))
     counts("add metrics", lambda: add(call, metrics(1)))

@@ -78,7 +78,7 @@ def test_names_are_listed_by_database_and_catalog(call: Call, kind: Kind) -> Non
     assert names(call, kind, "nope") == []
 
 
-def test_what_can_not_be_stored_is_refused(call: Call, kind: Kind) -> None:
+def test_procedures_that_can_not_be_stored_are_refused(call: Call, kind: Kind) -> None:
     with pytest.raises(NoSuchObject, match=r"There is no database hive\.nope"):
         put(call, made(kind, database="nope"))
     for wrong in (made(kind, None), made(kind, ""), made(kind, database=None), made(kind, text=None)):
@@ -92,7 +92,7 @@ def test_what_can_not_be_stored_is_refused(call: Call, kind: Kind) -> None:
     assert names(call, kind, None) == []
 
 
-def test_to_drop_what_is_missing_is_no_error(call: Call, kind: Kind) -> None:
+def test_to_drop_a_missing_object_is_not_an_error(call: Call, kind: Kind) -> None:
     put(call, made(kind))
     for name in ("p1", "P1", "P1"):
         procedures.drop(call, kind, "hive", "default", name)
@@ -156,7 +156,7 @@ def test_none_is_left_of_a_database_that_goes_meanwhile(call: Call, kind: Kind) 
         assert names(call, kind, None) == []
 
 
-def test_what_the_calls_cost(call: Call, counts: StatementCounts) -> None:
+def test_the_cost_of_the_calls(call: Call, counts: StatementCounts) -> None:
     counts("add", lambda: put(call, made(Package)))
     counts("replace", lambda: put(call, made(Package)))
     counts("get", lambda: get(call, Package))

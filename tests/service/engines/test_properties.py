@@ -66,12 +66,12 @@ def test_a_property_takes_its_new_value(call: Call) -> None:
 
 
 @pytest.mark.parametrize("condition", [None, "", " true "])
-def test_what_is_true_of_all_maps_selects_all(call: Call, condition: str | None) -> None:
+def test_a_condition_that_all_maps_meet_selects_all(call: Call, condition: str | None) -> None:
     put(call, db__a="1")
     assert properties.get(call, "hms", "db", condition, None) == {"db": {"a": "1"}}
 
 
-def test_what_is_not_read_is_refused(call: Call) -> None:
+def test_unreadable_conditions_and_unknown_names_are_refused(call: Call) -> None:
     put(call, db__a="1")
     with pytest.raises(MetaError, match=r"reads no condition on maps of properties: ask for all of 'db' in place of a == 1"):
         properties.get(call, "hms", "db", "a == 1", None)
@@ -97,6 +97,6 @@ def test_of_those_that_set_one_at_a_time_the_last_stays(call: Call) -> None:
     assert len(set(found.values())) == 1
 
 
-def test_what_the_calls_cost(call: Call, counts: StatementCounts) -> None:
+def test_the_cost_of_the_calls(call: Call, counts: StatementCounts) -> None:
     counts("set three", lambda: put(call, a="1", b="2", db__c="3"))
     counts("get", lambda: get(call))

@@ -72,7 +72,7 @@ def test_a_schema_comes_back_as_it_was_made(call: Call) -> None:
     assert registry.get_schema(call, named("bare")) == schema("bare", canEvolve=False)
 
 
-def test_alter_keeps_name_and_type_and_what_is_absent(call: Call) -> None:
+def test_alter_keeps_name_and_type_and_absent_fields(call: Call) -> None:
     registry.create_schema(call, schema("s", schemaGroup="g", description="d"))
     new = schema("other", schemaType=SchemaType.HIVE, compatibility=SchemaCompatibility.BOTH, canEvolve=False, description="new")
     registry.alter_schema(call, named(), new)
@@ -178,7 +178,9 @@ def test_states_and_serdes_of_versions_change(with_schema: Call) -> None:
         (lambda call: registry.get_serde(call, None), MissingArgument, "null"),
     ],
 )
-def test_what_is_wrong_is_refused(with_schema: Call, wrong: Callable[[Call], None], error: type[MetastoreError], text: str) -> None:
+def test_wrong_schemas_and_versions_are_refused(
+    with_schema: Call, wrong: Callable[[Call], None], error: type[MetastoreError], text: str
+) -> None:
     call = with_schema
     registry.create_schema(call, schema("empty"))
     registry.add_version(call, version(1))

@@ -75,7 +75,7 @@ def test_pools_are_made_changed_and_dropped(call: Call) -> None:
     assert list(pools(call)) == ["default", "default.a"]
 
 
-def test_what_pools_can_not_be(call: Call) -> None:
+def test_impossible_pools_are_refused(call: Call) -> None:
     pool(call, "p", "default.a")
     pool(call, "p", "default.ab")
     check(
@@ -107,7 +107,7 @@ def test_what_pools_can_not_be(call: Call) -> None:
     assert list(pools(call)) == ["default", "default.ab"]
 
 
-def test_what_is_below_a_pool_and_belongs_to_it_follows_it(call: Call) -> None:
+def test_the_children_of_a_pool_follow_it(call: Call) -> None:
     for path in ("default.a", "default.a.b", "defaults", "defaults.a"):
         pool(call, "p", path)
     trigger(call, "p", "t")

@@ -68,7 +68,7 @@ def test_namespaces_have_plans_of_their_own(call: Call) -> None:
         get_resource_plan(call, "p", "third")
 
 
-def test_what_can_not_be_created(call: Call) -> None:
+def test_impossible_creations_are_refused(call: Call) -> None:
     create(call, "p")
     refused: list[tuple[type[MetastoreError], str, Callable[[], None]]] = [
         (AlreadyExists, "Resource plan already exists: p", lambda: create(call, "P")),
@@ -84,7 +84,7 @@ def test_what_can_not_be_created(call: Call) -> None:
     assert states(call) == {"p": DISABLED}
 
 
-def test_a_plan_like_another_has_what_that_has(call: Call) -> None:
+def test_a_plan_like_another_has_its_content(call: Call) -> None:
     create(call, "p", parallelism=5)
     pool(call, "p", "default.a", 0.5, policy="fifo")
     trigger(call, "p", "t")
@@ -218,7 +218,7 @@ def test_a_plan_takes_the_place_of_another(call: Call) -> None:
     assert sorted(states(call).values(), key=str) == [ACTIVE, DISABLED]
 
 
-def test_what_is_replaced_at_once_keeps_a_name_of_its_own(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_that_is_replaced_at_once_keeps_a_name_of_its_own(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("metastore.service.engines.resource_plans.time.strftime", lambda _form: "2026_01_31_23_59_59")
     create(call, "p")
     for _ in range(3):
@@ -228,7 +228,7 @@ def test_what_is_replaced_at_once_keeps_a_name_of_its_own(call: Call, monkeypatc
     assert sorted(states(call)) == ["p", old, f"{old}_1", f"{old}_2"]
 
 
-def test_what_can_not_be_replaced(call: Call) -> None:
+def test_impossible_replacements_are_refused(call: Call) -> None:
     create(call, "p")
     create(call, "q")
     refused: list[tuple[type[MetastoreError], str, str | None, dict[str, object]]] = [

@@ -107,7 +107,7 @@ def test_a_query_is_altered_and_dropped(utc: Call) -> None:
             use()
 
 
-def test_what_can_not_be_stored_is_refused(utc: Call) -> None:
+def test_queries_that_can_not_be_stored_are_refused(utc: Call) -> None:
     create(utc)
     for kind in (CREATE, ALTER):
         for wrong in (query(schedule="asd asd"), query(schedule=None), query(query=None), query(schedule="* * * * *", nextExecution=5)):
@@ -146,7 +146,7 @@ def test_without_a_setting_the_zone_is_the_machines(monkeypatch: pytest.MonkeyPa
     clock.zone.cache_clear()
 
 
-def test_what_is_due_is_handed_out_once_and_the_longest_due_first(utc: Call, at: Clock) -> None:
+def test_due_work_is_handed_out_once_and_the_longest_due_first(utc: Call, at: Clock) -> None:
     create(utc, "b", "a")
     create(utc, "early", schedule="0 5 * * * ?")
     create(utc, "off", enabled=False)
@@ -210,7 +210,7 @@ def test_executions_go_with_their_query(utc: Call, at: Clock) -> None:
         tell(utc, execution, QueryState.FINISHED)
 
 
-def test_what_reports_no_more_has_timed_out(utc: Call, at: Clock) -> None:
+def test_a_silent_execution_has_timed_out(utc: Call, at: Clock) -> None:
     create(utc, "silent", "alive")
     at(NOON + 600)
     silent, alive = begin(utc), begin(utc)
@@ -332,7 +332,7 @@ def test_an_execution_ends_once(utc: Call, make_metastore: MetastoreMaker, at: C
     assert (error is None) == (outcome.result() == "FINISHED")
 
 
-def test_what_the_calls_cost(utc: Call, counts: StatementCounts, at: Clock) -> None:
+def test_the_cost_of_the_calls(utc: Call, counts: StatementCounts, at: Clock) -> None:
     counts.database = utc.database
     counts("create", lambda: create(utc))
     counts("alter", lambda: maintain(utc, ALTER, query()))

@@ -310,7 +310,7 @@ def test_ids_go_on_where_events_were_forgotten(make_metastore: MetastoreMaker, c
     assert [event.eventId for event in events(call)] == [last + 1], "it got its id before it could be forgotten"
 
 
-def test_what_is_too_old_goes_and_nothing_else(call: Call) -> None:
+def test_old_entries_go_and_no_others(call: Call) -> None:
     name = partitioned(call, "1")
     now = int(time.time())
     old = rows.NewWrite(6, "hive", "default", "t", "", 1, 1, '{"table": "", "partition": null, "files": ["f"]}')

@@ -153,7 +153,9 @@ def test_a_connection_has_settings_of_its_own(call: Call) -> None:
         ("metastore.expression.proxy", "DefaultPartitionExpressionProxy", "PartitionExpressionForMetastore"),
     ],
 )
-def test_a_connection_can_set_what_java_lets_it(make_metastore: MetastoreMaker, prefix: str, key: str, value: str, default: str) -> None:
+def test_a_connection_can_change_the_settings_that_java_allows(
+    make_metastore: MetastoreMaker, prefix: str, key: str, value: str, default: str
+) -> None:
     call = call_of(make_metastore(other={"hive.metastore.try.direct.sql": "true"}))
     assert get_meta_conf(call, prefix + key) == default
     set_meta_conf(call, prefix + key, value)
@@ -168,7 +170,7 @@ def test_a_connection_can_set_what_java_lets_it(make_metastore: MetastoreMaker, 
         (TYPES, None), (WHITELIST, "["), ("hive.users.in.admin.role", "alice"),
     ],
 )  # fmt: skip
-def test_what_a_connection_can_not_set_is_refused(call: Call, key: str | None, value: str | None) -> None:
+def test_settings_that_a_connection_can_not_change_are_refused(call: Call, key: str | None, value: str | None) -> None:
     with pytest.raises(MetaError, match="Invalid configuration"):
         set_meta_conf(call, key, value)
     assert call.client.config is None

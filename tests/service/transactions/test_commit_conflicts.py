@@ -185,7 +185,7 @@ def test_none_who_opens_waits_for_a_commit_that_waits_for_its_table(call_of_many
 
 
 @pytest.mark.parametrize("table", ["t", "u"])
-def test_a_change_does_not_wait_for_what_others_are_about_to_commit(call_of_many: Call, table: str) -> None:
+def test_a_change_does_not_wait_for_uncommitted_changes_of_others(call_of_many: Call, table: str) -> None:
     """Each of two that waited for the other's row would be given up, again and again, until one of them fails."""
     call = call_of_many
     key, number = begin_one(call), begin_one(call)
@@ -203,7 +203,7 @@ def test_a_change_does_not_wait_for_what_others_are_about_to_commit(call_of_many
 
 @pytest.mark.parametrize("noted", [{"operation": UPDATED}, {"operation": INSERTED}, {"partition": "p=2"}, {"write_id": 7}])
 @pytest.mark.parametrize("operation", [INSERT, UPDATE])
-def test_what_is_noted_by_now_is_committed(call: Call, operation: int, noted: dict[str, object]) -> None:
+def test_components_are_committed_as_noted(call: Call, operation: int, noted: dict[str, object]) -> None:
     """The rows of the database are committed, not the hint of the client: another client may have changed them."""
     key = begin_one(call)
     intent = {"table": "t", "partition": "p=1", "write_id": write(call, key, operation, partition="p=1")}
@@ -218,7 +218,7 @@ def test_what_is_noted_by_now_is_committed(call: Call, operation: int, noted: di
 
 @pytest.mark.parametrize("operation", [INSERT, UPDATE])
 @pytest.mark.parametrize("table", ["t", "other"])
-def test_what_another_client_asked_for_is_committed_too(call: Call, operation: int, table: str) -> None:
+def test_the_changes_of_another_client_are_committed_too(call: Call, operation: int, table: str) -> None:
     """The client that commits knows of one change only."""
     key, other = begin_one(call), of_another(call)
     write(call, key)
@@ -304,7 +304,7 @@ def test_others_are_not_judged_by_the_change_of_a_type_that_is_not(call: Call) -
     assert completed(call, key) == [("t", None, "u", number)]
 
 
-def test_a_change_of_what_is_not_within_a_table_is_noted(call: Call) -> None:
+def test_a_change_outside_of_tables_is_noted(call: Call) -> None:
     for _ in range(2):
         key = begin_one(call)
         ask(call, component(WRITE, None, operation=UPDATE), transaction=key)
@@ -313,7 +313,7 @@ def test_a_change_of_what_is_not_within_a_table_is_noted(call: Call) -> None:
 
 
 @pytest.mark.parametrize("knows", [True, False])
-def test_what_else_a_transaction_holds_goes_with_it(call: Call, knows: bool) -> None:
+def test_other_rows_of_a_transaction_go_with_it(call: Call, knows: bool) -> None:
     key = begin_one(call)
     write(call, key)
     write_ids.add_to_history(call if knows else of_another(call), key, {"db.t": 1})

@@ -68,7 +68,7 @@ def mark(folder: Path, write_id: int) -> str:
 
 @pytest.mark.parametrize("commits", [True, False])
 @pytest.mark.parametrize("named", [None, True, False])
-def test_what_hive_4_truncates_is_read_until_its_transaction_commits(
+def test_rows_that_hive_4_truncates_are_read_until_its_transaction_commits(
     make_metastore: MetastoreMaker, call: Call, named: bool | None, commits: bool
 ) -> None:
     name, folder = filled(call, *([] if named is None else [("k", "string")]))
@@ -94,7 +94,7 @@ def test_what_hive_4_truncates_is_read_until_its_transaction_commits(
     assert read(call, folder) == ([] if commits else rows)
 
 
-def test_who_has_ended_truncates_nothing(call: Call) -> None:
+def test_an_ended_transaction_truncates_nothing(call: Call) -> None:
     name, folder = filled(call)
     transaction, write_id = begin(call)
     transactions.abort_transaction(call, AbortTxnRequest(txnid=transaction))

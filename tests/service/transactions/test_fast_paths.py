@@ -54,7 +54,7 @@ CALLS = sorted({name.partition("_")[0] for name in SCENARIOS})
 
 
 @pytest.mark.parametrize("method", CALLS)
-def test_a_fast_path_does_what_the_portable_way_does(call_with_log: Call, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fast_path_has_the_effect_of_the_portable_way(call_with_log: Call, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     call, switch = call_with_log, Switch(monkeypatch)
     transactions.seed_transaction_id(call, BASE + 1)
     for number, (name, (work, fast)) in enumerate(SCENARIOS.items()):

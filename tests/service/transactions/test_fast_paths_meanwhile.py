@@ -49,7 +49,7 @@ from tests.support.acid.txns import (
 from tests.support.servers.waiting import beside, waited_for
 
 
-def test_a_commit_takes_along_what_is_noted_while_it_waits(call: Call) -> None:
+def test_a_commit_includes_writes_noted_while_it_waits(call: Call) -> None:
     key = begin_one(call)
     number = write(call, key, INSERT)
 
@@ -71,7 +71,7 @@ def test_a_commit_beside_a_heartbeat_commits(call: Call) -> None:
 
 
 @pytest.mark.parametrize("apart", [1, 2])
-def test_many_are_aborted_with_what_one_of_them_notes_meanwhile(logged: Call, apart: int) -> None:
+def test_many_are_aborted_with_the_writes_that_one_notes_meanwhile(logged: Call, apart: int) -> None:
     keys = begin(logged, 3 * apart)[::apart]
     others = set(transactions.get_open_transactions(logged).open_txns) - set(keys)
     number = write(logged, keys[0], INSERT)
@@ -159,7 +159,7 @@ def test_two_that_allocate_for_the_same_get_the_same(logged: Call) -> None:
     assert allocations(logged) == [(keys, list(range(1, 41)))]
 
 
-def test_a_lock_meets_what_was_added_while_it_waited_for_its_turn(call: Call) -> None:
+def test_a_lock_meets_locks_added_while_it_waited_for_its_turn(call: Call) -> None:
     ask(call, component(READ, "other"))  # the database has its queue
 
     def change(session: Session) -> None:
@@ -225,7 +225,7 @@ def test_equal_components_that_another_client_noted_are_all_completed(call: Call
     assert completed(call, "table", "operation", "write_id", transaction_id=key) == [("t", "i", 1)] * 2
 
 
-def test_what_a_client_did_long_ago_is_forgotten_and_looked_up(call: Call) -> None:
+def test_old_transactions_of_a_client_are_forgotten_and_looked_up(call: Call) -> None:
     old = begin_one(call)
     write(call, old, INSERT)
     for _ in range(3):

@@ -186,7 +186,7 @@ def test_a_table_without_transactions_costs_no_statements(call: Call, monkeypatc
     ],
     ids=["rename", "drop", "drop of a database"],
 )
-def test_who_waits_for_a_counter_holds_nothing_that_a_commit_takes_after_it(call: Call, follow: Callable[[Session], None]) -> None:
+def test_a_wait_for_a_counter_holds_nothing_that_a_commit_takes_after_it(call: Call, follow: Callable[[Session], None]) -> None:
     write(call, begin_one(call), UPDATE)
     taken = sa.select(transaction_components.c.id).with_for_update(nowait=True)
     beside(

@@ -130,7 +130,7 @@ def test_ended_transactions_answer_for_a_while_and_are_then_forgotten(call: Call
     assert begin_one(call) == aborted + 1
 
 
-def test_what_an_open_reader_may_not_see_stays(call: Call, hasty: Metastore) -> None:
+def test_writes_that_an_open_reader_may_not_see_stay(call: Call, hasty: Metastore) -> None:
     """The reader began while the writer was open: to it the writer stays open, however long ago it committed."""
     early, writer = begin(call, 2)
     number = write(call, writer, INSERT)
@@ -153,7 +153,7 @@ def test_what_an_open_reader_may_not_see_stays(call: Call, hasty: Metastore) -> 
 
 
 @pytest.mark.parametrize("ends", [commit, abort])
-def test_what_an_earlier_transaction_wrote_later_stays_seen(
+def test_later_writes_of_an_earlier_transaction_stay_seen(
     call: Call, hasty: Metastore, monkeypatch: pytest.MonkeyPatch, ends: Callable[[Call, int], object]
 ) -> None:
     """Write ids do not come in the order of transactions, and those that are gone are taken to be seen only below all that are there."""
@@ -192,7 +192,7 @@ def test_write_ids_of_a_table_that_is_made_again_meanwhile_stay(call: Call, hast
     assert rows(call, schema.write_ids, "transaction_id", "write_id") == [(later[0], 1)]
 
 
-def test_an_aborted_transaction_stays_until_what_it_wrote_is_cleaned(call: Call, hasty: Metastore) -> None:
+def test_an_aborted_transaction_stays_until_its_writes_are_cleaned(call: Call, hasty: Metastore) -> None:
     aborted, after = begin(call, 2)
     write(call, aborted, INSERT)
     write(call, after, INSERT)
@@ -233,7 +233,7 @@ def test_completed_components_without_write_id_are_superseded_too(call: Call) ->
     assert completed(call, "transaction_id", "write_id") == [(3, 1), (4, None)]
 
 
-def test_what_open_ones_are_judged_by_is_superseded_once_there_is_none(call: Call) -> None:
+def test_facts_for_judging_open_transactions_are_superseded_once_none_is_open(call: Call) -> None:
     keys = begin(call, 3)
     for key in keys:
         write(call, key, partition="p=1")

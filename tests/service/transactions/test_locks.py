@@ -86,7 +86,7 @@ def test_locks_of_one_transaction_do_not_block_each_other(call: Call) -> None:
     assert ask(call, component(EXCLUSIVE, "db", "t"))[1] == WAITING
 
 
-def test_what_is_unknown_or_incomplete_is_refused(call: Call) -> None:
+def test_unknown_locks_and_incomplete_requests_are_refused(call: Call) -> None:
     with pytest.raises(NoSuchLock, match="lockid:77"):
         locks.check_lock(call, 77)
     with pytest.raises(NoSuchLock, match="lockid:77"):
@@ -186,7 +186,7 @@ def test_a_heartbeat_keeps_a_lock(call: Call) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 5])
-def test_statements_do_not_grow_with_what_waits(call: Call, counts: StatementCounts, number: int) -> None:
+def test_statements_do_not_grow_with_the_queue(call: Call, counts: StatementCounts, number: int) -> None:
     first, _ = ask(call, component(EXCLUSIVE, "db", "t"))
     waiting = [ask(call, component(EXCLUSIVE, "db", "t"))[0] for _ in range(number)]
     key, _ = counts("lock", lambda: ask(call, component(EXCLUSIVE, "db", "t"), component(READ, "db", "u")))

@@ -91,7 +91,7 @@ def test_it_does_not_look_again(quiet: Call, counts: StatementCounts, kind: int)
     ],
 )
 @pytest.mark.parametrize("table", ["t", None])
-def test_it_waits_for_what_another_server_adds(quiet: Call, other: Call, held: int, kind: int, state: int, table: str | None) -> None:
+def test_it_waits_for_the_locks_of_another_server(quiet: Call, other: Call, held: int, kind: int, state: int, table: str | None) -> None:
     first, granted = ask(other, component(held, table))
     assert granted == ACQUIRED
     second, found = ask(quiet, component(kind))
@@ -118,7 +118,7 @@ def test_one_table_is_quiet_beside_another_that_is_not(quiet: Call, other: Call)
         assert ask(quiet, component(WRITE, table))[1] == WAITING
 
 
-def test_it_waits_for_what_was_added_while_it_waited_for_its_turn(quiet: Call) -> None:
+def test_it_waits_for_locks_added_while_it_waited_for_its_turn(quiet: Call) -> None:
     def change(session: Session) -> None:
         assert lock_rows.overlapping(session, [("hive", "db", "t", None, EXCLUSIVE)], [EXCLUSIVE]) == []
         lock = NewLock(0, "a", "bob", "there", None, now_ms(), now_ms(), 0)
@@ -270,7 +270,7 @@ def test_a_write_id_that_another_server_allocates_again_is_noted(quiet: Call, ot
     assert noted(quiet, key) == {"t": number + 1}
 
 
-def test_what_is_remembered_is_bounded(quiet: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_is_bounded(quiet: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     if quiet.database.driver.name != "mysql":
         pytest.skip("the others remember nothing")
     monkeypatch.setattr(QuietQueue, "LIMIT", 3)

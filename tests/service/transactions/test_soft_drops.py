@@ -45,7 +45,9 @@ def test_a_dropped_tables_folder_goes_when_its_readers_are_gone(call: Call) -> N
 
 @pytest.mark.parametrize("partitioned", [False, True])
 @pytest.mark.parametrize("later", ["", "table"])
-def test_what_a_transaction_drops_without_its_data_goes_when_its_readers_are_gone(call: Call, partitioned: bool, later: str) -> None:
+def test_a_table_that_a_transaction_drops_without_its_data_goes_when_its_readers_are_gone(
+    call: Call, partitioned: bool, later: str
+) -> None:
     """Hive 4 drops in this way where readers take no locks. A later drop of the whole table does not matter."""
     name, folder = acid_table(call, keys=(("k", "string"),) if partitioned else ())
     if partitioned:

@@ -129,7 +129,7 @@ def allocations(call: Call) -> list[tuple[list[int], list[int]]]:
     return [(each["txnIdList"], each["writeIdList"]) for each in messages]
 
 
-def test_what_only_the_statement_knows_stands_in_the_message(logged: Call) -> None:
+def test_the_message_has_the_facts_that_only_the_statement_has(logged: Call) -> None:
     keys = begin(logged, 3)
     table = '"writeIdList":[-1]'  # a name that looks like the place of the write id
     allocate(logged, keys[:1], table)

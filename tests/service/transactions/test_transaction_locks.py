@@ -128,7 +128,7 @@ def test_a_lock_reads_of_others_only_those_that_it_may_wait_for(
         (None, True, "u"),
     ],
 )
-def test_what_components_mean_to_write_is_noted(call: Call, operation: int | None, transactional: bool | None, noted: str | None) -> None:
+def test_the_operations_of_components_are_noted(call: Call, operation: int | None, transactional: bool | None, noted: str | None) -> None:
     key = begin_one(call)
     allocate(call, [key], "t")
     ask(call, component(WRITE, "T", "P=1", operation=operation, transactional=transactional), transaction=key)
@@ -162,7 +162,7 @@ def test_shared_writes_wait_for_each_other_only_for_clients_before_hive_4(call: 
     assert ask(call, component(EXCL_WRITE), transaction=begin_one(call))[1] == WAITING
 
 
-def test_asking_again_grants_what_nothing_holds_back_and_beats_once_a_second(call: Call) -> None:
+def test_asking_again_grants_a_free_lock_and_beats_once_a_second(call: Call) -> None:
     first, second = begin(call, 2)
     ask(call, component(EXCL_WRITE), transaction=first)
     waiting, _ = ask(call, component(EXCL_WRITE), transaction=second)
@@ -223,7 +223,7 @@ def test_a_heartbeat_of_the_transaction_keeps_its_locks(call: Call, make_metasto
     assert rows(call, schema.transactions, "state", id=key) == [("o",)]
 
 
-def test_what_an_ended_transaction_left_behind_holds_nobody(call: Call) -> None:
+def test_leavings_of_an_ended_transaction_hold_nobody_back(call: Call) -> None:
     key = begin_one(call)
     stale, _ = ask(call, component(EXCLUSIVE), transaction=key)
     call.database.write(lambda session: session.cursor.execute(f"UPDATE transactions SET state = 'c' WHERE id = {key}"))

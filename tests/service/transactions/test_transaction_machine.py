@@ -279,11 +279,11 @@ def run(call: Call) -> Callable[[int, int], None]:
     return once
 
 
-def test_whatever_is_asked_in_whatever_order(run: Callable[[int, int], None]) -> None:
+def test_locks_in_random_order(run: Callable[[int, int], None]) -> None:
     run(25, 30)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_whatever_is_asked_in_whatever_order_for_long(run: Callable[[int, int], None]) -> None:
+def test_locks_in_random_order_for_long(run: Callable[[int, int], None]) -> None:
     run(300, 50)

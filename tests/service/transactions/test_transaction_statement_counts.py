@@ -250,7 +250,7 @@ def test_a_list_of_keys_is_found_by_the_index(call: Call) -> None:
 @pytest.mark.parametrize(
     "clause", [components.INTENTS, components.COMPLETE, components.DELETE_DYNAMIC, compaction_sources.DELETE_TRANSACTIONS]
 )
-def test_what_a_transaction_writes_is_found_by_it_and_not_by_its_table(call: Call, clause: sa.ClauseElement) -> None:
+def test_writes_of_a_transaction_are_found_by_it_and_not_by_the_table(call: Call, clause: sa.ClauseElement) -> None:
     rows = [(key, "hive", "db", "t", f"p={key}", "u", key, 1, key) for key in range(1, 3000)]
     columns = (*components.COLUMNS, "committed_ms", "commit_id")
     call.database.write(lambda session: session.insert_many(schema.transaction_components, columns, rows))
@@ -280,7 +280,7 @@ def test_what_a_transaction_writes_is_found_by_it_and_not_by_its_table(call: Cal
 
 
 @pytest.mark.parametrize("one", [True, False])
-def test_what_a_snapshot_does_not_see_is_found_by_transactions_in_a_table_without_statistics(call: Call, one: bool) -> None:
+def test_writes_outside_a_snapshot_are_found_by_transactions_in_a_table_without_statistics(call: Call, one: bool) -> None:
     if call.database.driver.name != "postgresql":
         pytest.skip("the others do not plan by the size of tables that were never analysed")
     allocate(call, begin(call, 3000)[::2])

@@ -138,7 +138,7 @@ def test_only_the_unit_of_work_of_a_heartbeat_does_not_wait_for_the_disk(call: C
     assert shown == ["off", "on"]
 
 
-def test_heartbeats_tell_what_became_of_a_transaction(call: Call) -> None:
+def test_heartbeats_report_the_fate_of_a_transaction(call: Call) -> None:
     opened, committed, aborted = begin(call, 3)
     write(call, committed)
     commit(call, committed)
@@ -169,7 +169,7 @@ def test_many_are_aborted_at_once_and_ended_ones_left_alone(call: Call) -> None:
     assert transactions.abort_transactions(call, []) == []
 
 
-def test_who_opened_what_is_shown(call: Call) -> None:
+def test_the_openers_of_transactions_are_shown(call: Call) -> None:
     first, second, third = begin(call, 3, agentInfo="tests")
     commit(call, second)
     abort(call, third)
@@ -274,7 +274,7 @@ def test_types_that_are_not_judged(call: Call, kind: int) -> None:
     assert judged_by(call, "transaction_id") == [(first,)]
 
 
-def test_a_commit_completes_what_was_written_and_an_abort_leaves_it_for_the_cleaner(call: Call) -> None:
+def test_a_commit_completes_the_writes_and_an_abort_leaves_them_for_the_cleaner(call: Call) -> None:
     committed, aborted = begin(call, 2)
     write(call, committed, UPDATE, "t", "p=1")
     write(call, committed, INSERT, "u")
@@ -374,7 +374,7 @@ class TestReplication:
             ReplLastIdInfo(database="default", lastReplId=1, table="t", partitionList=["k=9"]),
         ],
     )
-    def test_an_event_on_what_is_not_there_leaves_the_transaction_open(self, call: Call, info: ReplLastIdInfo) -> None:
+    def test_an_event_on_a_missing_object_leaves_the_transaction_open(self, call: Call, info: ReplLastIdInfo) -> None:
         make_table(call, "t", keys=[("k", "string")])
         key = begin_one(call)
         with pytest.raises(NoSuchObject):

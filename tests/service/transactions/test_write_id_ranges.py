@@ -155,7 +155,7 @@ class TestAllocation:
 class TestTogether:
     """Allocations by several connections at the same time."""
 
-    def test_all_get_the_same_whatever_they_ask_for_together(self, call: Call) -> None:
+    def test_all_get_the_same_for_any_requests_together(self, call: Call) -> None:
         random = Random(3)
         for _ in range(6):
             keys = begin(call, 12)
@@ -212,7 +212,7 @@ class TestTogether:
         call.database.observer = None
         assert not [text for text in seen if "FOR UPDATE" in text]
 
-    def test_what_others_have_is_read_while_none_can_get_any(self, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_write_ids_of_others_are_read_while_none_can_be_allocated(self, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
         """On PostgreSQL a range is allocated without waiting for the rows of its transactions."""
         if call.database.driver.name == "sqlite":
             pytest.skip("the others wait for the rows of the transactions")

@@ -240,7 +240,7 @@ def other(call: Call, make_metastore: MetastoreMaker) -> Call:  # after the obje
     return call_of(make_metastore())
 
 
-def test_what_is_new_and_gone_already_is_seen(call: Call, other: Call, make_metastore: MetastoreMaker) -> None:
+def test_write_ids_whose_rows_are_gone_are_seen(call: Call, other: Call, make_metastore: MetastoreMaker) -> None:
     """House keeping took away the rows of later write ids before they were read: all see them."""
     hasty = make_metastore(txn_timeout=0.001)
     first, second, reader = begin(call, 3)

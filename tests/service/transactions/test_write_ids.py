@@ -43,7 +43,7 @@ def test_ids_count_from_one_in_each_table_and_stay_with_their_transaction(call: 
     assert write_ids.max_allocated_write_id(call, "db", "none") == 0
 
 
-def test_what_was_asked_for_again_costs_no_id(call: Call) -> None:
+def test_a_repeated_request_costs_no_id(call: Call) -> None:
     first, second, third, fourth = begin(call, 4)
     assert allocate(call, [second]) == {second: 1}
     assert allocate(call, [first, second, third]) == {first: 2, second: 1, third: 3}
@@ -93,7 +93,7 @@ def test_a_snapshot_of_a_table_leaves_out_open_aborted_and_later_transactions(ca
     assert valid(call) == (5, [2, 5], {2}, 5)
 
 
-def test_a_snapshot_of_transactions_is_honoured_whatever_ended_since(call: Call) -> None:
+def test_a_snapshot_of_transactions_is_honoured_after_later_ends(call: Call) -> None:
     one, two, three = begin(call, 3)
     for key in (one, two, three):
         write(call, key, INSERT)
@@ -194,7 +194,7 @@ def test_a_statement_that_met_no_row_writes_no_partition(call: Call) -> None:
     commit(call, key)
 
 
-def test_only_an_open_transaction_may_say_what_it_writes(call: Call) -> None:
+def test_only_an_open_transaction_may_report_its_writes(call: Call) -> None:
     committed, aborted = begin(call, 2)
     write(call, committed, INSERT)
     commit(call, committed)
@@ -231,7 +231,7 @@ class TestReplication:
         assert allocate(call, [], replPolicy="p", srcTxnToWriteIdList=[TxnToWriteId(txnId=99, writeId=9)]) == {}
         assert write_ids.max_allocated_write_id(call, "db", "t") == 8
 
-    def test_what_does_not_fit_the_source_is_forgotten(self, call: Call) -> None:
+    def test_write_ids_that_do_not_fit_the_source_are_forgotten(self, call: Call) -> None:
         early = begin_one(call, replPolicy="p", replSrcTxnIds=[40])
         allocate(call, [], replPolicy="p", srcTxnToWriteIdList=[TxnToWriteId(txnId=40, writeId=1)])
         late = begin_one(call, replPolicy="p", replSrcTxnIds=[41])

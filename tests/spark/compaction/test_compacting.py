@@ -90,7 +90,7 @@ VALUES = (
 )
 
 
-def test_all_types_stay_what_they_are(spark: SparkSession, make_table: TableMaker, compaction: Compaction) -> None:
+def test_all_types_stay_the_same(spark: SparkSession, make_table: TableMaker, compaction: Compaction) -> None:
     table = make_table(EVERYTHING)
     for first, last in ((0, 400), (400, 700)):
         table.insert(spark.range(first, last, 1, 2).selectExpr(*VALUES))
@@ -145,7 +145,7 @@ def _alter(client: Client, table: AcidTable, *columns: FieldSchema) -> None:
     client.alter_table(database, name, found)
 
 
-def test_executors_without_what_it_takes(
+def test_executors_without_the_needed_packages(
     spark: SparkSession, make_table: TableMaker, compaction: Compaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark rewrites a bucket when its task can not even begin in Python."""

@@ -57,7 +57,7 @@ def compact(client: Client, table: AcidTable, kind: str, partition: str | None =
 
 
 @pytest.mark.slow
-def test_all_types_stay_what_they_are(spark: SparkSession, compacting: Server, client: Client) -> None:
+def test_all_types_stay_the_same(spark: SparkSession, compacting: Server, client: Client) -> None:
     table = make(spark, compacting, client, "everything", EVERYTHING, buckets=2, bucketed_by=("id",))
     for first, last in ((0, 400), (400, 700)):
         table.insert(spark.range(first, last, 1, 2).selectExpr(*VALUES))
@@ -92,7 +92,7 @@ def test_a_partition_and_an_insert_only_table(spark: SparkSession, compacting: S
     assert [path.name for path in sorted(root(plain).glob("base_*/*"))] == ["000000_0"]
 
 
-def test_what_is_put_back_spark_does(spark: SparkSession, compacting: Server, client: Client) -> None:
+def test_compactions_that_are_put_back_are_done_by_spark(spark: SparkSession, compacting: Server, client: Client) -> None:
     table = make(spark, compacting, client, "late", "id int, at timestamp")
     table.insert(spark.sql("select 1 id, timestamp'2024-01-01 00:00:00' at"))
     table.insert(spark.sql("select 2 id, timestamp'9999-12-31 00:00:00' at"))

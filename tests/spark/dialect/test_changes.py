@@ -152,7 +152,7 @@ FAILING = [
 ]
 
 
-def test_what_fails_leaves_nothing_behind(run: Sql, emp: str, spark: SparkSession, client: Client, database: str) -> None:
+def test_a_failed_statement_leaves_nothing_behind(run: Sql, emp: str, spark: SparkSession, client: Client, database: str) -> None:
     views = spark.sql("SHOW VIEWS").collect()
     for statement, error in FAILING:
         with pytest.raises(error):

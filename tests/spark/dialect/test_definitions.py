@@ -23,7 +23,7 @@ STORED AS ORC TBLPROPERTIES ('transactional'='true', 'k'='it\\'s \\\\ "q"')
 """
 
 
-def test_what_is_shown_makes_the_same_table_again(run: Sql, database: str, client: Client) -> None:
+def test_the_shown_statement_makes_the_same_table_again(run: Sql, database: str, client: Client) -> None:
     run(FULL)
     (shown,) = run("SHOW CREATE TABLE t")[0]
     made = stored_table(client, "t", database)

@@ -164,7 +164,7 @@ def test_a_table_that_becomes_transactional_is_read_as_one_at_once(enabled: Spar
     assert rows(enabled.sql("SELECT * FROM given")) == rows(enabled.table("given")) == [(3,)]
 
 
-def test_what_spark_would_read_itself_is_refused(spark: SparkSession, run: Sql, database: str, client: Client) -> None:
+def test_tables_that_spark_would_read_itself_are_refused(spark: SparkSession, run: Sql, database: str, client: Client) -> None:
     """A metastore may give such tables to Spark's own client, as this server does with those that Hive 2.3 could have made."""
     run("CREATE TABLE given (a int) STORED AS ORC")
     table = stored_table(client, "given", database)

@@ -61,7 +61,7 @@ def test_constraints_of_columns_and_tables() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a", "a int b int", "a int,", "a array<int", "a int COMMENT x", "a decimal(3"])
-def test_what_is_no_column_is_refused_with_its_line(text: str) -> None:
+def test_an_invalid_column_is_refused_with_its_line(text: str) -> None:
     with pytest.raises(WrongStatement, match="line 1: "):
         columns(text)
 

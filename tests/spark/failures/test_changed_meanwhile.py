@@ -71,7 +71,7 @@ def test_a_table_that_changed_while_its_lock_was_waited_for(
     assert [(row.id, row.v) for row in AcidTable.forName(spark, table.name).toDF().collect()] == [(1, "old")]
 
 
-def test_what_no_file_depends_on_may_change(spark: SparkSession, server: Server, client: Client, make_table: TableMaker) -> None:
+def test_parameters_that_no_file_depends_on_may_change(spark: SparkSession, server: Server, client: Client, make_table: TableMaker) -> None:
     table = make_table("id int, v string")
     name = table.name.split(".")[1]
     with held_up(server, client, name, lambda: by_insert(spark, table)) as under_way:

@@ -121,7 +121,7 @@ def in_the_way(txn: Work, blocked: str, patch: pytest.MonkeyPatch) -> None:
         ("overwrite", "p=y/base_"),
     ],
 )
-def test_what_was_placed_is_taken_back_when_the_rest_has_no_place(
+def test_placed_files_are_removed_when_the_rest_has_no_place(
     spark: SparkSession, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch, name: str, blocked: str
 ) -> None:
     table = make_table("id int, n tinyint", "p string")
@@ -142,7 +142,7 @@ def test_what_was_placed_is_taken_back_when_the_rest_has_no_place(
     assert found(table) == [(1, 7, "x"), (2, 100, "y")]
 
 
-def test_what_the_metastore_does_not_hear_of_is_taken_back(
+def test_files_that_the_metastore_does_not_hear_of_are_removed(
     spark: SparkSession, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = make_table("id int, n tinyint", "p string")

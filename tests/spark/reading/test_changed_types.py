@@ -101,7 +101,7 @@ def compared(change: Change, name: str, file_format: Format) -> str | None:
 
 
 @in_each_format
-def test_filters_choose_by_what_is_shown(spark: SparkSession, client: Client, make_table: TableMaker, file_format: Format) -> None:
+def test_filters_choose_among_the_shown_rows(spark: SparkSession, client: Client, make_table: TableMaker, file_format: Format) -> None:
     table = made(spark, client, make_table, file_format)
     assert rows(table) == expected(file_format)
     with table:
@@ -143,7 +143,7 @@ def test_updates_deletes_and_merges_find_the_rows(spark: SparkSession, client: C
         *(pytest.param(each, "minor", marks=pytest.mark.slow) for each in FORMATS[1:]),
     ],
 )
-def test_compactions_keep_what_is_shown(
+def test_compactions_keep_the_shown_rows(
     spark: SparkSession, server: Server, client: Client, make_table: TableMaker, file_format: Format, kind: str
 ) -> None:
     table = made(spark, client, make_table, file_format)

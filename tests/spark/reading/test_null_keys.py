@@ -91,7 +91,7 @@ def test_they_are_compacted(spark: SparkSession, server: Server, table: AcidTabl
     assert rows(table, "id", "m") == [(3, {0: "c"})]
 
 
-def test_what_python_can_not_copy_is_refused(spark: SparkSession, server: Server, make_table: TableMaker) -> None:
+def test_files_that_python_can_not_copy_are_refused(spark: SparkSession, server: Server, make_table: TableMaker) -> None:
     table = make_table(COLUMNS, parameters={"orc.compress": "LZO"})
     for number in (1, 2):
         written(server, table, (number, {None: "a"}, None, 0))

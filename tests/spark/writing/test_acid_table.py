@@ -271,7 +271,7 @@ def test_a_transaction_is_all_or_nothing(spark: SparkSession, make_table: TableM
     assert (read(first), read(second)) == ([(2, "b", 23)], [(1, "x")])
 
 
-def test_a_snapshot_does_not_see_what_comes_later(spark: SparkSession, make_table: TableMaker) -> None:
+def test_a_snapshot_does_not_see_later_rows(spark: SparkSession, make_table: TableMaker) -> None:
     table = make_table(EMP)
     table.insert(emp(spark, (1, "a", 1)))
     before = table.toDF()
@@ -280,7 +280,7 @@ def test_a_snapshot_does_not_see_what_comes_later(spark: SparkSession, make_tabl
     assert [tuple(row) for row in before.collect()] == [(1, "a", 1)]
 
 
-def test_what_does_not_fit_is_refused_and_leaves_nothing(spark: SparkSession, make_table: TableMaker, client: Client) -> None:
+def test_values_that_do_not_fit_are_refused_and_leave_nothing(spark: SparkSession, make_table: TableMaker, client: Client) -> None:
     before = {txn.id for txn in client.get_open_txns_info().open_txns}  # readers of other tests end later
     table = make_table("id int", "p string")
     with pytest.raises(WrongColumns, match="has no column other"):

@@ -161,7 +161,7 @@ def test_defaults_that_are_computed(spark: SparkSession, client: Client, make_ta
 
 
 @pytest.mark.skipif(not HAS_FORMAT, reason="Spark 4")
-def test_the_format_keeps_what_it_can_and_says_what_it_can_not(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
+def test_the_format_keeps_constraints_or_refuses(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
     table = make_table("id int, v string, w string")
     constrain(client, table.name, not_null={"nn_id": "id"}, defaults={"v": "'d'", "w": "upper('d')"})
     with pytest.raises(Exception, match=r"column id is NOT NULL \(constraint nn_id\), and a row has no value for it: row 1 of 1"):
@@ -212,7 +212,7 @@ def test_a_check_that_spark_can_not_compute_is_refused(spark: SparkSession, clie
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
-def test_checks_mean_what_they_mean_to_hive_in_any_session(
+def test_checks_have_hives_meaning_in_any_session(
     spark: SparkSession, client: Client, make_table: TableMaker, ansi: str, zone: str
 ) -> None:
     table = make_table("s string, t timestamp, a-b int")

@@ -31,7 +31,7 @@ def rows(table: AcidTable) -> list[tuple[object, ...]]:
         return sorted((tuple(row) for row in table.toDF().collect()), key=repr)
 
 
-def test_a_table_is_what_was_asked_for(spark: SparkSession, client: Client, name: str) -> None:
+def test_a_table_is_as_requested(spark: SparkSession, client: Client, name: str) -> None:
     table = AcidTable.create(
         spark,
         f"default.{name}",
@@ -118,7 +118,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), WRONG)
-def test_what_can_not_be_made_is_refused(spark: SparkSession, client: Client, arguments: dict[str, object], message: str) -> None:
+def test_impossible_tables_are_refused(spark: SparkSession, client: Client, arguments: dict[str, object], message: str) -> None:
     with pytest.raises(WrongDefinition, match=message):
         AcidTable.create(spark, "default.never", **arguments)  # type: ignore[arg-type]  # rows of a table
     assert "never" not in client.get_all_tables("default")

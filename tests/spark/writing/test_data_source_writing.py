@@ -169,7 +169,7 @@ def test_many_partitions_of_one_task(spark: SparkSession, make_table: TableMaker
     table.close()
 
 
-def test_a_committed_write_succeeds_whatever_stays_aside(
+def test_a_committed_write_succeeds_in_spite_of_leavings(
     spark: SparkSession, client: Client, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error after the commit would make Spark, or its user, write the rows once more."""

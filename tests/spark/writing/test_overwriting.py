@@ -77,7 +77,7 @@ def test_nothing_is_written_behind_an_overwrite_of_the_same_transaction(spark: S
     assert ids(table) == [1]
 
 
-def test_an_overwrite_replaces_what_its_transaction_has_written_before(spark: SparkSession, make_table: TableMaker) -> None:
+def test_an_overwrite_replaces_earlier_writes_of_its_transaction(spark: SparkSession, make_table: TableMaker) -> None:
     table, other = make_table("id int"), make_table("id int", suffix="_other")
     with transaction(spark) as txn:
         txn.table(table.name).insert(spark.sql("select 1 id"))

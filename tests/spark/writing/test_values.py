@@ -88,7 +88,7 @@ MISFITS = [
 
 @pytest.mark.usefixtures("_rules")
 @pytest.mark.parametrize(("ansi", "write"), WRITERS)
-def test_what_does_not_fit_is_refused(spark: SparkSession, make_table: TableMaker, write: Callable[..., None]) -> None:
+def test_values_that_do_not_fit_are_refused(spark: SparkSession, make_table: TableMaker, write: Callable[..., None]) -> None:
     """The message names the column, and the table stays as it was. Inserts try every misfit; other writers, with the same rule, a few."""
     misfits = {f"v{place}": misfit for place, misfit in enumerate(MISFITS if write is by_insert else MISFITS[:1] + MISFITS[-3::2])}
     table = make_table(", ".join(["id int", *(f"{column} {kind}" for column, (kind, _) in misfits.items())]))
@@ -118,7 +118,7 @@ def test_types_that_never_fit_are_refused(spark: SparkSession, make_table: Table
 
 @pytest.mark.usefixtures("_rules")
 @pytest.mark.parametrize("ansi", ["false", "true"], ids=["usual rules", "ANSI rules"])
-def test_what_fits_is_stored(spark: SparkSession, make_table: TableMaker) -> None:
+def test_values_that_fit_are_stored(spark: SparkSession, make_table: TableMaker) -> None:
     table = make_table(
         "id int, c char(5), v varchar(3), d decimal(5,2), f float, s struct<x:bigint,y:array<char(3)>>, m map<varchar(2),date>"
     )
@@ -259,7 +259,7 @@ def test_insert_only_tables_read_back(spark: SparkSession, server: Server, make_
 
 
 @pytest.mark.parametrize("text", ["a\x01b", "a\nb", "a\rb", "\\N"])
-def test_what_a_line_of_text_can_not_hold_is_refused(spark: SparkSession, make_table: TableMaker, text: str) -> None:
+def test_values_that_a_line_of_text_can_not_hold_are_refused(spark: SparkSession, make_table: TableMaker, text: str) -> None:
     table = make_table("id int, s string", insert_only=True, file_format="text")
     with pytest.raises(DoesNotFit, match="column s is string in a text file and can not hold"):
         table.insert(spark.createDataFrame([(1, text)], "id int, s string"))
@@ -345,7 +345,7 @@ def test_json_with_header_lines_is_refused(make_table: TableMaker) -> None:
 
 
 @pytest.mark.parametrize("insert_only", [False, True])
-def test_times_are_times_whatever_the_session_calls_a_timestamp(spark: SparkSession, make_table: TableMaker, insert_only: bool) -> None:
+def test_times_are_times_for_any_timestamp_type_of_the_session(spark: SparkSession, make_table: TableMaker, insert_only: bool) -> None:
     table = make_table("id int, at timestamp", "p timestamp", insert_only=insert_only)
     moment = "to_timestamp_ltz('2024-07-01 12:30:00.5')"
     with setting(spark, "spark.sql.timestampType", "TIMESTAMP_NTZ"):
@@ -355,7 +355,7 @@ def test_times_are_times_whatever_the_session_calls_a_timestamp(spark: SparkSess
     assert rows(table, "id", f"at = {moment}", f"p = {moment}") == [(1, True, True)]
 
 
-def test_parquet_keeps_microseconds_whatever_the_session_writes(spark: SparkSession, make_table: TableMaker) -> None:
+def test_parquet_keeps_microseconds_for_any_setting_of_the_session(spark: SparkSession, make_table: TableMaker) -> None:
     table = make_table("id int, at timestamp", insert_only=True, file_format="parquet")
     with setting(spark, "spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS"):
         table.insert(spark.sql("select 1 id, timestamp'2024-07-01 12:30:00.123456' at"))

@@ -156,7 +156,7 @@ def test_a_missing_file_and_one_of_another_kind_are_errors(tmp_path: Path) -> No
         ({"LOGIN": "magic"}, "METASTORE_CLIENT_LOGIN=magic is none of kerberos, token, plain, jwt, none"),
     ],
 )
-def test_what_is_missing_is_named(variables: dict[str, str], reason: str) -> None:
+def test_missing_variables_are_named(variables: dict[str, str], reason: str) -> None:
     with pytest.raises(LoginError, match=reason):
         from_environment({f"METASTORE_CLIENT_{name}": value for name, value in variables.items()})
 

@@ -178,7 +178,7 @@ def test_few_are_computed_at_once_sites_take_turns_and_late_ones_are_refused(mon
     assert behind._waiting == 0
 
 
-def test_who_has_no_turn_in_time_leaves_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_without_a_turn_in_time_leaves_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "PATIENCE", 0.01)
     behind = Gate(1)
     with behind.passed(SITE):

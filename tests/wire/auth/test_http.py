@@ -123,7 +123,7 @@ def test_an_unknown_method_and_a_failed_call_are_thrift_replies(server: ServerTh
         (head("/metastore", "x-actor-username: ann", "X-Actor-Username: bob", "Content-Length: 3") + b"abc", 400),
     ],
 )
-def test_what_is_no_call_gets_the_status_that_says_so(server: ServerThread, sent: bytes, status: int) -> None:
+def test_a_request_that_is_not_a_call_gets_a_fitting_status(server: ServerThread, sent: bytes, status: int) -> None:
     answer = exchange(server, sent)
     assert answer.startswith(b"HTTP/1.1 %d" % status)
     assert answer.count(b"HTTP/1.1") == 1, "what follows is not a request"
@@ -142,7 +142,7 @@ def test_a_connection_that_the_client_wants_to_end_is_ended(server: ServerThread
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([b"", b"POST ", b"POST /metastore HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n"]))
-def test_whatever_is_sent_leaves_the_server_serving(server: ServerThread, sent: bytes, start: bytes) -> None:
+def test_any_bytes_leave_the_server_serving(server: ServerThread, sent: bytes, start: bytes) -> None:
     exchange(server, b"P" + start[1:] + sent)
     with connect(server.uri, timeout=20) as client:
         assert client.getStatus() == 2

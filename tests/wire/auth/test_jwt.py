@@ -88,7 +88,7 @@ def encoded(part: bytes) -> str:
     return base64.urlsafe_b64encode(part).rstrip(b"=").decode()
 
 
-def test_what_no_key_of_the_issuer_signed_is_refused(issuer: Issuer) -> None:
+def test_a_token_that_no_key_of_the_issuer_signed_is_refused(issuer: Issuer) -> None:
     checked = checker(issuer)
     key = issuer.keys[0]
     stranger = Issuer()
@@ -241,7 +241,7 @@ _GOOD = _KEYS.token(_KEYS.keys[0], exp=time.time() + 86400)  # made when tests a
     st.text(max_size=300)
     | st.integers(0, len(_GOOD) - 1).flatmap(lambda at: st.characters().map(lambda c: _GOOD[:at] + c + _GOOD[at + 1 :]))
 )
-def test_whatever_is_sent_is_refused_unless_it_is_signed(token: str) -> None:
+def test_any_token_is_refused_unless_it_is_signed(token: str) -> None:
     try:
         assert _CHECKED.check(token).user == "ann"
     except ClientRefused:

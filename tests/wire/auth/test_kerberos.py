@@ -259,7 +259,7 @@ def test_a_changed_keytab_serves_the_next_login(kdc: Kdc, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("token", [b"x", b"\x60\x01", os.urandom(1000)])
-def test_what_is_no_token_is_refused(acceptor: Acceptor, token: bytes) -> None:
+def test_a_text_that_is_not_a_token_is_refused(acceptor: Acceptor, token: bytes) -> None:
     assert refusal(token, acceptor).startswith(f"Kerberos refuses the login to {SERVICE}: ")
 
 

@@ -97,9 +97,7 @@ def test_an_entry_that_is_no_user_does_not_log_in(directory: Directory, account:
         ({"ldap_user_dn_pattern": f"uid=%s,ou=people,{SUFFIX}:cn=%s,ou=staff,{SUFFIX}"}, "root", "carl"),
     ],
 )
-def test_the_name_of_the_entry_decides_and_not_what_was_written(
-    directory: Directory, account: dict[str, str], name: str, user: str
-) -> None:
+def test_the_name_of_the_entry_decides_and_not_the_written_one(directory: Directory, account: dict[str, str], name: str, user: str) -> None:
     for settings in (account, {"ldap_base_dn": SUFFIX, **account, "ldap_bind_dn": ADMIN, "ldap_bind_password": PASSWORD}):
         if "ldap_bind_dn" in settings and name == "root":
             continue  # the account searches by names alone

@@ -108,7 +108,7 @@ def test_a_long_message_is_not_waited_for() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_whatever_is_sent_ends_the_negotiation(sent: bytes) -> None:
+def test_any_bytes_end_the_negotiation(sent: bytes) -> None:
     result, answers = talk(sent, lambda _: Steps(2))
     assert isinstance(result, LoginDone | ClientRefused | Malformed | EndOfStream)
     assert len(answers) <= MAX_LOGIN_STEPS + 1

@@ -36,7 +36,7 @@ def made(
     return Passwords([PasswordStore(check, at_once)], most, 600.0, sleep, clock)
 
 
-def test_who_guesses_waits_longer_and_longer_and_nobody_else_does() -> None:
+def test_guesses_of_passwords_wait_longer_and_longer_and_nobody_else_does() -> None:
     waits: list[float] = []
     checked = made(sleep=waits.append)
     for _ in range(8):
@@ -109,7 +109,7 @@ def test_little_is_remembered_of_long_names() -> None:
 
 
 @pytest.mark.parametrize(("user", "password"), [("a" * 5000, "x"), ("ann", "x" * 5000)])
-def test_what_is_longer_than_any_password_asks_nobody(user: str, password: str) -> None:
+def test_a_text_longer_than_any_password_asks_nobody(user: str, password: str) -> None:
     def asked(_user: str, _password: str, _costly: object) -> Login | None:
         raise AssertionError("asked")
 
@@ -151,7 +151,7 @@ def test_plain_takes_names_and_passwords_of_any_letters(response: bytes, expecte
 
 
 @pytest.mark.parametrize("response", [b"ann", b"\0ann", b"\0a\0b\0c", b"\0\xff\0x", b"\0ann\0" + b"x" * 5000])
-def test_plain_refuses_what_is_no_message_of_its_own(response: bytes) -> None:
+def test_plain_refuses_a_message_of_another_mechanism(response: bytes) -> None:
     with pytest.raises(ClientRefused, match="PLAIN"):
         PlainLogin(check, act_for).step(response)
 

@@ -68,7 +68,7 @@ def test_a_revoked_certificate_is_refused_from_the_next_connection_on(place: Pla
 
 
 @pytest.mark.parametrize("busy", [True, False])
-def test_who_is_in_by_a_revoked_certificate_is_cut_off(place: Place, busy: bool) -> None:
+def test_a_session_by_a_revoked_certificate_is_cut_off(place: Place, busy: bool) -> None:
     with place.client("stolen") as stolen, place.client("trino") as trino:
         assert stolen.get_all_databases() == trino.get_all_databases() == ["default"]
         place.clients.revoke(place.list, place.files["stolen"])

@@ -64,7 +64,7 @@ def test_calls_are_answered_under_each_protection(server: Server, secured: Secur
                     assert name in each.get_all_tables("default")
 
 
-def test_what_is_made_belongs_to_the_user_of_the_ticket(server: Server, secured: Secured) -> None:
+def test_new_objects_belong_to_the_user_of_the_ticket(server: Server, secured: Secured) -> None:
     with secured.kerberos() as client:
         client.create_database(Database(name="mine", parameters={}))
         assert client.get_database("mine").ownerName == "alice"
@@ -246,7 +246,7 @@ def test_many_half_logins_do_no_harm(server: Server, secured: Secured) -> None:
 WITHOUT_LIBRARY = (COMMAND[0], "-c", "import sys; sys.modules['gssapi'] = None; " + COMMAND[2])
 
 
-def test_without_the_library_server_and_client_say_what_to_install(kdc: Kdc, tmp_path: Path) -> None:
+def test_without_the_library_server_and_client_name_the_extra(kdc: Kdc, tmp_path: Path) -> None:
     own = Secured(kdc, tmp_path / "home")
     variables = environment(own.home, {**kdc.variables, "METASTORE_CLIENT_LOGIN": "kerberos"})
     for arguments in (["serve", *own.settings()], ["ls"]):

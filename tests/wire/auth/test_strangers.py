@@ -67,7 +67,7 @@ def test_a_stranger_is_cut_off(server: ServerThread, begin: bytes, drip: bytes) 
         assert time.monotonic() < end, "it was not cut off"
 
 
-def test_who_has_logged_in_is_kept(server: ServerThread) -> None:
+def test_the_logged_in_user_is_kept(server: ServerThread) -> None:
     with Speaker(server.uri) as speaker:
         speaker.plain("ann", "right")
         web = http.client.HTTPConnection(server.host, server.port, timeout=20)

@@ -201,7 +201,7 @@ def test_an_old_message_without_version_header_is_answered(raw: socket.socket) -
     assert receive(raw, 13) == b"\0\0\0\x09getStatus"
 
 
-def test_the_object_of_a_call_is_what_the_client_called_it(client: Client, stub: Stub) -> None:
+def test_the_object_of_a_call_has_the_clients_name(client: Client, stub: Stub) -> None:
     client.create_database(idl.Database(name="Sales"))
     assert [each.object for each in stub.ends.seen] == ["Sales"]
 

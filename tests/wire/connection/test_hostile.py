@@ -77,7 +77,7 @@ def refusal(data: bytes, dialect: Dialect = BINARY) -> TApplicationException:
     ],
     ids=["nothing", "http", "tls", "sasl", "ones", "zeros", "half a header", "half a compact", "frame", "count"],
 )
-def test_what_is_no_thrift_ends_the_connection_only(server: ServerThread, data: bytes) -> None:
+def test_bytes_that_are_not_thrift_end_the_connection_only(server: ServerThread, data: bytes) -> None:
     exchange(server, data)
     assert alive(server)
 

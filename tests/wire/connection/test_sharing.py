@@ -98,7 +98,7 @@ def test_equal_parts_are_one_object() -> None:
     assert rest[-1].sd.serdeInfo is first.sd.serdeInfo
 
 
-def test_partitions_share_nothing_but_what_stands_in_storage() -> None:
+def test_partitions_share_nothing_but_parts_of_their_storage() -> None:
     first, *rest = received("add_partitions", 100_000, new_parts=[partition(number) for number in range(50)]).new_parts
     for each in rest:
         each.values.append("more")
@@ -108,7 +108,7 @@ def test_partitions_share_nothing_but_what_stands_in_storage() -> None:
     assert first == partition(0)
 
 
-def test_what_is_done_to_partitions_is_not_seen_in_the_next_message() -> None:
+def test_changes_of_partitions_are_not_seen_in_the_next_message() -> None:
     for _ in range(3):
         found = received("add_partitions", 100_000, new_parts=[partition(number) for number in range(5)]).new_parts
         assert found == [partition(number) for number in range(5)]

@@ -110,7 +110,7 @@ def test_the_visitors_login_does_not_help_it(guarded: ServerThread, how: str) ->
         assert client.get_all_databases() == ["default"]
 
 
-def test_who_logs_in_may_call_the_server_by_any_name(guarded: ServerThread) -> None:
+def test_a_login_may_name_the_server_in_any_way(guarded: ServerThread) -> None:
     headers = {**THRIFT, **LOGGED_IN, "Host": "metastore.example.org"}
     assert ask(guarded, "POST", "/metastore", headers, request("getStatus")).status == 200
 
@@ -152,11 +152,11 @@ def test_a_visitor_and_a_collector_read(server: ServerThread, path: str, headers
 
 @pytest.mark.parametrize("headers", [*FOREIGN, {"Host": "10.0.0.7:9083"}, {"Host": "metastore.svc"}, {"Host": ""}], ids=str)
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/version"])
-def test_probes_are_answered_whatever_name_they_use(server: ServerThread, path: str, headers: dict[str, str]) -> None:
+def test_probes_are_answered_under_any_name(server: ServerThread, path: str, headers: dict[str, str]) -> None:
     assert ask(server, "GET", path, headers).status == 200
 
 
-def test_what_is_refused_says_what_to_do(server: ServerThread) -> None:
+def test_a_refusal_has_advice(server: ServerThread) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
     said = []
     for headers in ({}, {**THRIFT, "Origin": EVIL}, {**THRIFT, "Host": "evil.example.org"}, THRIFT):

@@ -167,7 +167,7 @@ def test_the_error_names_the_field(encode: Any) -> None:
         encode("name", 2, -7, body, False)
 
 
-def test_what_is_repeated_is_written_each_time() -> None:
+def test_repeated_values_are_written_each_time() -> None:
     columns, other = [idl.FieldSchema("a", "int", None)], [idl.FieldSchema("b", "int", None)]
     parts = [idl.Partition(values=[], sd=idl.StorageDescriptor(cols=each)) for each in (columns, columns, other, columns, None, columns)]
     body = idl.service.add_partitions_args(new_parts=parts)
@@ -228,7 +228,7 @@ def test_a_row_is_short_or_fits(encode: Any) -> None:
 
 
 @pytest.mark.skipif(PURE or shutil.which("cc") is None, reason="the pure codec is asked for, or there is no compiler")
-def test_what_is_tested_here_is_compiled() -> None:
+def test_the_tested_codec_is_compiled() -> None:
     assert codec.IMPLEMENTATION == "compiled"
     assert codec.DECODERS["binary"] is not pure_binary.FastBinaryDecoder
     assert codec.ENCODERS["binary"] is not pure_encoder.encode_binary

@@ -185,7 +185,7 @@ def test_facts_are_gathered_page_by_page(server: ServerThread, kind: str, monkey
 
 
 @pytest.mark.usefixtures("two_keys")
-def test_what_expressions_select_on_many_pages_is_dropped(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_that_expressions_select_on_many_pages_are_dropped(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     paged(monkeypatch, 5)
     name = TableName("hive", "default", "two")
     with pytest.raises(MetaError, match="Unexpected unknown partitions to drop"):

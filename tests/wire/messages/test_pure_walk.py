@@ -41,7 +41,7 @@ def counted(data: bytes, cls: type[TPayload]) -> tuple[pure.BinaryDecoder, Any]:
     return reading, reading.read(lambda *_: cls)
 
 
-def test_thriftpy2_reads_what_is_walked_over_as_the_pure_codec_does() -> None:
+def test_thriftpy2_reads_walked_messages_as_the_pure_codec_does() -> None:
     random, walked = Random(5), 0
     for number in range(3_000):
         if number % 20 == 0:
@@ -68,7 +68,7 @@ def test_thriftpy2_reads_what_is_walked_over_as_the_pure_codec_does() -> None:
     assert 500 < walked < 2_500
 
 
-def test_what_nests_too_deep_is_not_walked_over() -> None:
+def test_values_that_nest_too_deep_are_not_walked_over() -> None:
     random = Random(3)
     for _ in range(50):
         body = random_message(random)[1]
@@ -148,7 +148,7 @@ def tables(*raw: bytes) -> tuple[bytes, type[TPayload]]:
 
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.parametrize("kind", [*UNUSUAL, *REFUSED])
-def test_what_is_unusual_is_read_or_refused_by_the_pure_codec(kind: str, piece: int, given: list[bytes]) -> None:
+def test_unusual_messages_are_read_or_refused_by_the_pure_codec(kind: str, piece: int, given: list[bytes]) -> None:
     part = {**UNUSUAL, **REFUSED}[kind]
     proper = to_bytes(TABLE)
     unusual = proper[:-1] + part + b"\0"

@@ -134,7 +134,7 @@ def test_an_existing_partition_is_left_out_with_if_not_exists(metastore: Metasto
     assert [each.values for each in left_out.partitions] == [["0", "0"]]
 
 
-def test_what_exists_may_come_twice_with_if_not_exists(metastore: Metastore, base: Path) -> None:
+def test_existing_objects_may_come_twice_with_if_not_exists(metastore: Metastore, base: Path) -> None:
     """Hive 4.0.1's server leaves out existing partitions before it looks for duplicates."""
     listener = Remembering()
     new = [partition("0", "0"), partition("1", "1"), partition("0", "0", mark="new")]

@@ -75,7 +75,7 @@ def test_a_partition_moves_with_all_that_belongs_to_it(call: Call, base: Path) -
     assert not statistics.get_partitions(call, SOURCE, ["y=1/m=b"], ["a"])
 
 
-def test_a_partial_spec_moves_all_below_it_beside_what_the_target_has(call: Call, base: Path) -> None:
+def test_a_partial_spec_moves_all_below_it_beside_the_targets_partitions(call: Call, base: Path) -> None:
     add_partitions(call, TARGET, [["1", "z"]])
     moved = exchange_partitions(call, {"Y": "1", "m": ""}, SOURCE, TARGET)
     assert [each.values for each in moved] == [["1", "a"], ["1", "b"], ["1", "b2"]]

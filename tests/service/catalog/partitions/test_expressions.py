@@ -47,7 +47,7 @@ def values(names: Sequence[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("version", ["3.1.3", "4.0.1"])
-def test_partitions_and_names_are_what_hive_keeps(call: Call, table: TableName, version: str) -> None:
+def test_partitions_and_names_are_as_hive_keeps_them(call: Call, table: TableName, version: str) -> None:
     for text in ("ds > '2020'", "ds = '2020'", "n IN (1, 2, 3)", "d > DATE '2020-01-01'", "ds <=> 'a'", "n IN (5, NULL)"):
         wanted = EXPRESSIONS[text, version]
         found = get_partitions_by_expression(call, table, wanted.data)
@@ -57,7 +57,7 @@ def test_partitions_and_names_are_what_hive_keeps(call: Call, table: TableName, 
         assert found.is_certain != wanted.unknown
 
 
-def test_what_is_not_understood_may_be_any_partition(call: Call, table: TableName) -> None:
+def test_an_unknown_expression_may_mean_any_partition(call: Call, table: TableName) -> None:
     found = get_partitions_by_expression(call, table, expression("year(d) = 2020"))
     assert (len(found.items), found.is_certain) == (60, False)
     found = get_partitions_by_expression(call, table, expression("n = 5 AND upper(ds) = 'A'"))
@@ -91,7 +91,7 @@ def test_names_come_in_the_order_that_is_asked_for(call: Call) -> None:
         ordered("2:-")
 
 
-def test_expressions_drop_together_what_they_select(call: Call, table: TableName) -> None:
+def test_expressions_drop_their_partitions_together(call: Call, table: TableName) -> None:
     first, second = EXPRESSIONS["ds = '2020'", "4.0.1"], EXPRESSIONS["n IN (1, 2, 3)", "3.1.3"]
     assert drop(call, first.data, second.data) == values([*first.kept, *second.kept])
     assert set(get_partition_names(call, table)) == set(PARTITIONS) - first.kept - second.kept
@@ -108,7 +108,7 @@ def test_expressions_drop_together_what_they_select(call: Call, table: TableName
         ("upper(ds) = 'A' OR n = 5", "Unexpected unknown partitions to drop: the expression can not be evaluated for some partitions of"),
     ],
 )
-def test_what_is_not_certain_is_not_dropped(call: Call, table: TableName, text: str, match: str) -> None:
+def test_partitions_that_are_not_certain_are_not_dropped(call: Call, table: TableName, text: str, match: str) -> None:
     with pytest.raises(MetaError, match=match):
         drop(call, expression("ds = '2020'"), expression(text))
     assert len(get_partition_names(call, table)) == 60
@@ -182,7 +182,7 @@ def test_a_request_for_too_many_is_refused(make_metastore: MetastoreMaker, table
 
 
 @pytest.mark.parametrize("text", ["ds = '2020'", "ds > '2020'", "year(d) = 2020"])
-def test_statements_do_not_grow_with_what_the_expression_selects(call: Call, counts: StatementCounts, table: TableName, text: str) -> None:
+def test_statements_do_not_grow_with_the_selected_partitions(call: Call, counts: StatementCounts, table: TableName, text: str) -> None:
     counts("get partitions", lambda: get_partitions_by_expression(call, table, expression(text)))
 
 

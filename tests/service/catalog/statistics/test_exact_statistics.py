@@ -98,7 +98,7 @@ def test_statistics_beside_a_number_of_rows_that_is_not_exact_are_for_nobody_wit
 
 
 @partitioned
-def test_who_does_not_see_the_last_write_leaves_nothing_exact(call: Call, partition: bool) -> None:
+def test_a_writer_that_does_not_see_the_last_write_leaves_nothing_exact(call: Call, partition: bool) -> None:
     where = made(call, partition)
     write(call, where, ONE, StatisticsWriter(3, up_to(3)))
     assert write(call, where, TWO, StatisticsWriter(4, up_to(4, 3)))
@@ -107,7 +107,7 @@ def test_who_does_not_see_the_last_write_leaves_nothing_exact(call: Call, partit
 
 
 @partitioned
-def test_what_an_aborted_writer_left_may_be_replaced(call: Call, partition: bool) -> None:
+def test_leavings_of_an_aborted_writer_may_be_replaced(call: Call, partition: bool) -> None:
     where = made(call, partition)
     write(call, where, ONE, StatisticsWriter(3, up_to(3)))
     write(call, where, TWO, StatisticsWriter(4, up_to(4, aborted=(3,))))
@@ -116,7 +116,7 @@ def test_what_an_aborted_writer_left_may_be_replaced(call: Call, partition: bool
 
 
 @partitioned
-def test_a_merge_joins_what_the_writer_sees(call: Call, partition: bool) -> None:
+def test_a_merge_joins_the_statistics_that_the_writer_sees(call: Call, partition: bool) -> None:
     where = made(call, partition)
     write(call, where, ONE, StatisticsWriter(3, up_to(3)))
     assert write(call, where, TWO, StatisticsWriter(4, up_to(4)), merged=True)
@@ -125,7 +125,7 @@ def test_a_merge_joins_what_the_writer_sees(call: Call, partition: bool) -> None
 
 
 @partitioned
-def test_a_merge_with_what_the_writer_does_not_see_leaves_nothing_exact(call: Call, partition: bool) -> None:
+def test_a_merge_with_statistics_that_the_writer_does_not_see_leaves_nothing_exact(call: Call, partition: bool) -> None:
     where = made(call, partition)
     write(call, where, ONE, StatisticsWriter(3, up_to(3)))
     assert not write(call, where, TWO, StatisticsWriter(4, up_to(4, 3)), merged=True)

@@ -61,7 +61,7 @@ def events(call: Call) -> int:
     return call.database.read(lambda session: int(session.rows(EVENTS)[0][0]))
 
 
-def test_every_partition_keeps_what_it_had_of_other_columns(call: Call, write: Callable[..., bool]) -> None:
+def test_every_partition_keeps_its_statistics_of_other_columns(call: Call, write: Callable[..., bool]) -> None:
     before = events(call)
     new, had = numbers("a", 5, 6), texts("b", 3, 1.5)
     for _ in range(2):
@@ -129,7 +129,7 @@ both = [new, texts("b", 4, 2.5)]
         (lambda call: drop_partitions(call, NAME, ["p=1"], delete_data=True, if_exists=False), None, set()),
     ],
 )
-def test_what_others_change_meanwhile_is_seen(
+def test_changes_of_others_in_the_meantime_are_seen(
     call: Call, metastore: Metastore, other: Metastore, write: Callable[..., bool], meanwhile: Callable[[Call], None],
     columns: list[ColumnStatisticsObj] | None, marks: set[str],
 ) -> None:  # fmt: skip

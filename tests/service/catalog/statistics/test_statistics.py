@@ -99,7 +99,7 @@ def test_engines_have_statistics_of_their_own(call: Call) -> None:
     assert statistics.get_table(call, table, ["a"], "impala").statsObj == [numbers("a", 3, 4)]
 
 
-def test_errors_name_what_is_missing(call: Call) -> None:
+def test_errors_name_the_missing_object(call: Call) -> None:
     table = make_table(call, "t", keys=[("p", "string")])
     missing = TableName("hive", "default", "nope")
     with pytest.raises(NoSuchObject, match="nope"):

@@ -149,7 +149,7 @@ def test_each_release_reads_timestamps_in_its_kind(call: Call, method: str, writ
         assert found == right, (release, engine)
 
 
-def test_impala_reads_longs_whatever_it_calls_beside(call: Call) -> None:
+def test_impala_reads_longs_beside_any_other_call(call: Call) -> None:
     name = make_table(call, "t", COLUMNS)
     write_statistics.set_statistics(call, [of(name, timestamps(1, 9), engine="impala")])
     of_release(call, "4")
@@ -218,7 +218,7 @@ def test_a_partition_whose_column_is_of_another_kind_is_missing_among_the_joined
     assert found.colStats[1].statsData.stringStats.maxColLen == 4
 
 
-def test_what_can_not_be_merged_is_exact_no_longer(call: Call) -> None:
+def test_statistics_that_can_not_be_merged_are_no_longer_exact(call: Call) -> None:
     plain, parted = make_table(call, "t", COLUMNS), make_table(call, "p", COLUMNS, keys=[("k", "string")])
     add_partitions(call, parted, [["1"]])
     old = column("b", "string", longStats=LongColumnStatsData(numNulls=1, numDVs=1))

@@ -278,7 +278,7 @@ def test_truncate_empties_a_table_and_named_partitions(call: Call) -> None:
     assert [sorted(entry.name for entry in (root / place).iterdir()) for place in ("t", "p/k=1", "p/k=2")] == [[], [], ["data"]]
 
 
-def test_a_truncate_of_what_is_missing_is_refused_and_empties_nothing(call: Call) -> None:
+def test_a_truncate_of_a_missing_partition_is_refused_and_empties_nothing(call: Call) -> None:
     plain, parted = make_table(call, "t"), make_table(call, "p", keys=[("k", "string")])
     add_partitions(call, parted, [["1"]])
     file, other = (Path(path_of(call.warehouse.root), place, "data") for place in ("p/k=1", "t"))
@@ -351,7 +351,7 @@ def test_a_rename_onto_a_taken_name_or_directory_changes_nothing(call: Call) -> 
     assert Path(path_of(call.warehouse.root), "t").is_dir()
 
 
-def test_what_may_not_be_altered_is_refused(call: Call) -> None:
+def test_forbidden_changes_are_refused(call: Call) -> None:
     name = make_table(call, "t", columns=[("a", "int")], keys=[("k", "string")])
 
     def altered(**changes: object) -> Table:
