@@ -90,7 +90,7 @@ def waited_for(wanted: Iterable[Component], *, writers_wait: bool = False) -> fr
 def blocker(wanted: Sequence[Component], transaction: int, earlier: Iterable[Earlier], *, writers_wait: bool = False) -> Blocked | None:
     """Return the component that holds a lock back, None when nothing does; `earlier` ascends by lock.
 
-    A transaction's own locks never hold it back, nor do those of others that wait for one of these.
+    A transaction's own locks never hold it back, nor do locks of others that wait for one of these that is granted.
     """
     known = list(earlier)
     behind = _behind(transaction, known) if transaction else frozenset()
