@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from sqlalchemy.engine import URL
 
 from tests.support.databases.databases import ci
+from tests.support.servers.processes import kill_with_children
 from tests.support.servers.servers import free_port
 
 
@@ -63,9 +63,10 @@ class Pair:
         self._psql("standby", "SELECT pg_promote()")
 
     def kill(self, name: str) -> None:
-        """Kill one of them."""
-        os.killpg(self._processes[name].pid, signal.SIGKILL)
-        self._processes.pop(name).wait()
+        """Kill one of them. Its shared memory is free when this returns: with a process that still used it, it would not start again."""
+        process = self._processes.pop(name)
+        kill_with_children(process.pid)
+        process.wait()
 
     def run(self, name: str, *statements: str) -> None:
         """Run statements on one of them."""
@@ -73,9 +74,8 @@ class Pair:
 
     def close(self) -> None:
         """End the servers that run."""
-        for process in self._processes.values():
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        for name in list(self._processes):
+            self.kill(name)
 
     def _run(self, program: str, *options: str) -> None:
         path = str(self._ci.postgresql_program(program))

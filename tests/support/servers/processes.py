@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 from contextlib import suppress
 from pathlib import Path
+
+from tests.support.servers.waiting import until
 
 
 def children(pid: int) -> list[int]:
@@ -20,6 +23,19 @@ def runs(pid: int) -> bool:
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
+
+
+def kill_with_children(pid: int) -> None:
+    """Kill a process and all that it has started, also in sessions of their own, and return when none of them runs."""
+    stopped = [pid]
+    for each in stopped:  # grows; a stopped process starts no others
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGSTOP)
+        stopped += children(each)
+    for each in stopped:
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
+    until(lambda: not any(map(runs, stopped)))
 
 
 def niceness(pid: int) -> int | None:
