@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -33,17 +33,17 @@ Text = tuple[int, str]
 """A text and its line."""
 
 
-def strings(tree: ast.Module) -> tuple[list[Text], list[Text]]:
+def strings(nodes: Sequence[ast.AST]) -> tuple[list[Text], list[Text]]:
     """Return the texts that stand alone, which are docstrings and those of attributes, and the other strings that hold a blank."""
-    alone = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    alone = [node.value for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    found = [node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     own = {id(each) for each in alone}
     docstrings = [(each.lineno, str(each.value)) for each in found if id(each) in own]
     return docstrings, [(each.lineno, str(each.value)) for each in found if id(each) not in own and " " in str(each.value)]
 
 
-def names(tree: ast.Module) -> Iterator[Text]:
-    for node in ast.walk(tree):
+def names(nodes: Sequence[ast.AST]) -> Iterator[Text]:
+    for node in nodes:
         for field in ("id", "arg", "attr", "name"):
             name = getattr(node, field, None)
             if isinstance(name, str):
@@ -58,11 +58,11 @@ def comments(source: str) -> Iterator[Text]:
 
 def wrong_words(source: str, *, messages: bool = False) -> Iterator[Text]:
     """Find the texts of a module that break a rule: its docstrings, comments and names, and on request its messages."""
-    tree = ast.parse(source)
-    docstrings, others = strings(tree)
+    nodes = list(ast.walk(ast.parse(source)))
+    docstrings, others = strings(nodes)
     yield from (found for found in docstrings if headless(found[1]) or person(found[1]))
     yield from (found for found in comments(source) if has_clause(found[1]) or person(found[1]))
-    yield from (found for found in names(tree) if unwanted(found[1]))
+    yield from (found for found in names(nodes) if unwanted(found[1]))
     if messages:
         yield from (found for found in others if has_clause(found[1]) or person(found[1]))
 

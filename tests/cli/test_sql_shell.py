@@ -50,6 +50,7 @@ def test_a_file_and_its_rows(server: Server, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.splitlines()) == (0, ["1", "1\tnew", "2\tNULL", "default\temp\tfalse"]), done.stderr
 
 
+@pytest.mark.slow
 def test_the_first_failure_ends_it_with_status_1(server: Server, tmp_path: Path) -> None:
     texts = "SELECT 2 AS id, CAST(NULL AS STRING) AS name; SELECT 'é' AS a", "CREATE DATABASE d; USE d; LOCK TABLE emp SHARED; SELECT 2"
     done = run(server, tmp_path, "--json", *(part for text in (*texts, "SELECT 3") for part in ("-e", text)))
@@ -61,6 +62,7 @@ def test_the_first_failure_ends_it_with_status_1(server: Server, tmp_path: Path)
     assert run(server, tmp_path, "--conf", "no", "-e", "SELECT 1").returncode == 2
 
 
+@pytest.mark.slow
 def test_statements_are_typed_over_several_lines_and_kept(server: Server, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     variables = environment(tmp_path, {"PYSPARK_PYTHON": sys.executable, "TERM": "dumb", "COLUMNS": "200"})

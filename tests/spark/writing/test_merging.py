@@ -170,7 +170,7 @@ def test_a_source_without_the_partition_leaves_rows_where_they_are(spark: SparkS
     assert read(table, "id", "v", "s.x", "p") == [(1, "z", 2, "k")]
 
 
-@pytest.mark.parametrize("shape", ["filter", "projection", "both", "view"])
+@pytest.mark.parametrize("shape", ["both", "view", *(pytest.param(each, marks=pytest.mark.slow) for each in ("filter", "projection"))])
 def test_a_source_keeps_its_alias_below_a_filter_or_a_projection(spark: SparkSession, table: AcidTable, shape: str) -> None:
     changes = spark.createDataFrame([(1, "c"), (2, "d")], "id int, v string")
     changes.createOrReplaceTempView("changes")

@@ -158,6 +158,7 @@ def test_tables_of_an_earlier_version_are_found_read_and_mended(
     assert ids(table) == left
 
 
+@pytest.mark.slow
 def test_a_base_that_an_earlier_compaction_made_of_such_files(spark: SparkSession, make_table: TableMaker) -> None:
     """That compaction merged files by their names, so that one has rows of two buckets; no delta is left to compact."""
     table = make_table("id int, v string")
@@ -266,6 +267,7 @@ def test_the_command_line_checks_a_table_a_database_or_all(spark: SparkSession, 
     assert f"{bad.name} can not be checked: NotOrc: the file does not end as ORC files do" in broken.output
 
 
+@pytest.mark.slow
 def test_more_tasks_than_row_ids_tell_apart(spark: SparkSession, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is lowered here; `test_five_thousand_tasks` has Hive's own."""
     monkeypatch.setattr(buckets, "MAX_BUCKETS", 3)
