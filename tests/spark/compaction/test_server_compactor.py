@@ -20,6 +20,9 @@ from tests.spark.compaction.test_compacting import EVERYTHING, VALUES, root, row
 from tests.support.acid.acid_tables import definition
 from tests.support.servers.servers import Server, serving
 
+COMPACTED = ("ready for cleaning", "succeeded")
+"""States of an entry whose compaction has committed: the cleaner may have been faster than the test's look."""
+
 
 @pytest.fixture(scope="module")
 def compacting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
@@ -66,7 +69,7 @@ def test_all_types_stay_the_same(spark: SparkSession, compacting: Server, client
     before = rows(table)
     assert len(before) == 630
     entry = compact(client, table, "minor")
-    assert (entry.state, entry.workerVersion) == ("ready for cleaning", SERVERS_OWN), entry
+    assert (entry.state in COMPACTED, entry.workerVersion) == (True, SERVERS_OWN), entry
     assert rows(table) == before
     assert table.update("id % 10 = 5", {"h": "null"}) == 70
     before = rows(table)
@@ -87,7 +90,7 @@ def test_a_partition_and_an_insert_only_table(spark: SparkSession, compacting: S
         before = rows(each)
         assert len(before) == 30
         entry = compact(client, each, "major", partition)
-        assert (entry.state, entry.workerVersion) == ("ready for cleaning", SERVERS_OWN), entry
+        assert (entry.state in COMPACTED, entry.workerVersion) == (True, SERVERS_OWN), entry
         assert rows(each) == before
     assert [path.name for path in sorted(root(plain).glob("base_*/*"))] == ["000000_0"]
 
