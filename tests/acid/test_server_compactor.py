@@ -248,6 +248,7 @@ def test_a_process_that_is_killed_is_followed_by_another(held: Held) -> None:
     assert cluster.server.compactors() == [second]
 
 
+@pytest.mark.slow
 def test_the_third_death_is_the_last(held: Held) -> None:
     cluster = held.cluster
     for _ in range(3):
@@ -276,6 +277,7 @@ def test_an_entry_that_is_worked_on_is_aborted(held: Held) -> None:
     assert cluster.server.compactors() == [held.worker]
 
 
+@pytest.mark.slow
 def test_one_that_does_not_hear_ends_with_its_process(held: Held) -> None:
     cluster = held.cluster
     cluster.client.abort_Compactions(AbortCompactionRequest(compactionIds=[held.key]))

@@ -222,6 +222,7 @@ def large(path: Path, number: int, each: int) -> DumpReader:
     return DumpReader(path)
 
 
+@pytest.mark.slow
 @pytest.mark.on_one_database
 def test_a_killed_restore_goes_on(fresh_database_url: str, tmp_path: Path) -> None:
     """However often it is killed, the end is the same."""

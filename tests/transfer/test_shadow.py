@@ -63,7 +63,14 @@ def read(client: Client) -> None:
         client.get_table("sales", "nope")
 
 
-@pytest.mark.parametrize(("protocol", "framed"), [("binary", False), ("binary", True), ("compact", False), ("compact", True)])
+@pytest.mark.parametrize(
+    ("protocol", "framed"),
+    [
+        ("binary", False),
+        ("compact", True),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("binary", True), ("compact", False))),
+    ],
+)
 def test_reads_are_compared_and_changes_go_to_the_primary(pair: tuple[Any, Any], tmp_path: Path, protocol: str, framed: bool) -> None:
     old, new = pair
     with shadowing(old.uri, new.uri, tmp_path / "shadow") as shadow:

@@ -54,7 +54,13 @@ def by_read(_spark: SparkSession, table: AcidTable) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", [by_insert, by_update, by_read, pytest.param(by_format, marks=pytest.mark.skipif(not HAS_FORMAT, reason="Spark 4"))]
+    "statement",
+    [
+        by_insert,
+        by_update,
+        pytest.param(by_read, marks=pytest.mark.slow),
+        pytest.param(by_format, marks=pytest.mark.skipif(not HAS_FORMAT, reason="Spark 4")),
+    ],
 )
 def test_a_table_that_changed_while_its_lock_was_waited_for(
     spark: SparkSession, server: Server, client: Client, make_table: TableMaker, statement: Callable[[SparkSession, AcidTable], None]

@@ -70,11 +70,11 @@ CHANGES: dict[str, Change] = {
 @pytest.mark.parametrize(
     ("change", "keys"),
     [
-        *((change, "") for change in ("insert", "update", "empty")),
+        ("update", ""),
         ("merge", "p string"),
         *(
             pytest.param(*each, marks=pytest.mark.slow)
-            for each in (("delete", ""), ("merge", ""), ("overwrite", ""), ("overwrite", "p string"))
+            for each in (("insert", ""), ("delete", ""), ("merge", ""), ("overwrite", ""), ("overwrite", "p string"), ("empty", ""))
         ),
     ],
 )

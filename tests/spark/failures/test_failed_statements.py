@@ -63,7 +63,7 @@ def directories(table: AcidTable) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("keys", ["", "p string"], ids=["plain", "partitioned"])
+@pytest.mark.parametrize("keys", [pytest.param("", marks=pytest.mark.slow), "p string"], ids=["plain", "partitioned"])
 @pytest.mark.parametrize(("insert_only", "actions"), [(False, {**CHANGES, **ADDITIONS}), (True, ADDITIONS)], ids=["full", "insert-only"])
 def test_a_statement_whose_rows_do_not_fit_writes_nothing(
     spark: SparkSession, make_table: TableMaker, insert_only: bool, actions: dict[str, Action], keys: str

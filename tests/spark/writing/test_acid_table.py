@@ -200,7 +200,7 @@ def test_an_overwrite_replaces_the_table_or_the_partitions_it_reaches(spark: Spa
     assert read(parted) == [(1, "x"), (3, "y")]
 
 
-@pytest.mark.parametrize("file_format", ["orc", "parquet", "text"])
+@pytest.mark.parametrize("file_format", ["parquet", *(pytest.param(each, marks=pytest.mark.slow) for each in ("orc", "text"))])
 def test_insert_only_tables(spark: SparkSession, make_table: TableMaker, file_format: str) -> None:
     table = make_table("id int, name string", "p string", insert_only=True, file_format=file_format)
     table.insert(spark.createDataFrame([(1, "a", "x"), (2, None, "y")], "id int, name string, p string"))

@@ -61,7 +61,7 @@ VIOLATIONS = [
 ]
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("writer", ["insert", "merge", *(pytest.param(each, marks=pytest.mark.slow) for each in ("overwrite", "update"))])
 def test_a_row_that_violates_a_constraint_is_refused(spark: SparkSession, client: Client, make_table: TableMaker, writer: str) -> None:
     table = make_table("id int, n int, v string", "p string")
     table.insert(spark.sql("select 1 id, 2 n, 'a' v, 'x' p"))
@@ -76,7 +76,7 @@ def test_a_row_that_violates_a_constraint_is_refused(spark: SparkSession, client
     assert (1, None, "it's", "x") in read(table)
 
 
-@pytest.mark.parametrize("file_format", ["orc", "parquet", "text", "json"])
+@pytest.mark.parametrize("file_format", ["orc", "text", *(pytest.param(each, marks=pytest.mark.slow) for each in ("parquet", "json"))])
 def test_insert_only_tables_keep_their_constraints(spark: SparkSession, client: Client, make_table: TableMaker, file_format: str) -> None:
     table = make_table("id int, n int, v string", insert_only=True, file_format=file_format)
     constrain(client, table.name, **KEEPS)
@@ -210,8 +210,14 @@ def test_a_check_that_spark_can_not_compute_is_refused(spark: SparkSession, clie
     assert (read(table), read(other)) == ([], [(1, "v")])
 
 
-@pytest.mark.parametrize("ansi", ["true", "false"])
-@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
+@pytest.mark.parametrize(
+    ("zone", "ansi"),
+    [
+        ("UTC", "true"),
+        ("Asia/Tokyo", "false"),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("UTC", "false"), ("Asia/Tokyo", "true"))),
+    ],
+)
 def test_checks_have_hives_meaning_in_any_session(
     spark: SparkSession, client: Client, make_table: TableMaker, ansi: str, zone: str
 ) -> None:

@@ -140,8 +140,17 @@ UPDATES: dict[str, Callable[[AcidTable, SparkSession], object]] = {
 }
 
 
-@pytest.mark.parametrize("by", ["partition", "bucket"])
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize(
+    ("name", "by"),
+    [
+        ("update", "bucket"),
+        ("merge", "partition"),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in (("update", "partition"), ("merge", "bucket"), ("merge of all", "partition"), ("merge of all", "bucket"))
+        ),
+    ],
+)
 def test_a_row_goes_where_it_belongs(spark: SparkSession, client: Client, make_table: TableMaker, by: str, name: str) -> None:
     """A partition column is the name of its folder, a bucket column the number of its file."""
     columns = ("id int, v string", "p string") if by == "partition" else ("id int, v string, p string",)

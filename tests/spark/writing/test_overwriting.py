@@ -27,7 +27,7 @@ def waits_for(client: Client, table: AcidTable) -> bool:
 
 
 @pytest.mark.parametrize("writer", ["AcidTable", pytest.param("hive_acid", marks=pytest.mark.skipif(not HAS_FORMAT, reason="Spark 4"))])
-@pytest.mark.parametrize("keys", ["", "p string"])
+@pytest.mark.parametrize("keys", ["", pytest.param("p string", marks=pytest.mark.slow)])
 def test_an_overwrite_waits_for_an_insert_that_is_open(
     spark: SparkSession, client: Client, make_table: TableMaker, writer: str, keys: str
 ) -> None:
@@ -52,7 +52,9 @@ def test_an_overwrite_waits_for_an_insert_that_is_open(
     assert ids(table) == [2]
 
 
-@pytest.mark.parametrize("later", ["insert", "update", "delete", "merge", "overwrite"])
+@pytest.mark.parametrize(
+    "later", ["insert", "merge", *(pytest.param(each, marks=pytest.mark.slow) for each in ("update", "delete", "overwrite"))]
+)
 def test_nothing_is_written_behind_an_overwrite_of_the_same_transaction(spark: SparkSession, make_table: TableMaker, later: str) -> None:
     table = make_table("id int")
     table.insert(spark.sql("select 1 id"))

@@ -161,7 +161,11 @@ def test_an_unknown_column_of_two_parts_is_not_taken_for_a_name_with_a_dot(spark
         table.update(None, {"a.b": "'x'"})
 
 
-@pytest.mark.parametrize(("columns", "keys"), [("id int, row__id string", ""), ("id int", "row__id string")], ids=["data", "partition"])
+@pytest.mark.parametrize(
+    ("columns", "keys"),
+    [("id int, row__id string", ""), pytest.param("id int", "row__id string", marks=pytest.mark.slow)],
+    ids=["data", "partition"],
+)
 def test_a_column_may_be_called_as_the_ids_of_rows(spark: SparkSession, make_table: TableMaker, columns: str, keys: str) -> None:
     table = make_table(columns, keys)
     table.insert(spark.sql("select id, v row__id from values (1, 'a'), (2, 'b'), (3, 'b') as t(id, v)"))

@@ -62,7 +62,7 @@ def by_merge_insert(spark: SparkSession, table: AcidTable, column: str, value: s
     table.merge(source, "target.id = source.id").whenNotMatchedInsert(values=values).execute()
 
 
-QUICK = [("false", by_insert), ("false", by_update), ("false", by_merge_insert), ("true", by_update)]
+QUICK = [("false", by_insert), ("true", by_update)]
 WRITERS = [
     pytest.param(ansi, write, id=f"{rules} rules-{write.__name__}", marks=() if (ansi, write) in QUICK else pytest.mark.slow)
     for ansi, rules in (("false", "usual"), ("true", "ANSI"))
@@ -239,7 +239,7 @@ VALUES: list[tuple[Any, ...]] = [
 ]
 
 
-@pytest.mark.parametrize("file_format", ["text", "json", "parquet", "orc"])
+@pytest.mark.parametrize("file_format", ["text", "parquet", *(pytest.param(each, marks=pytest.mark.slow) for each in ("json", "orc"))])
 def test_insert_only_tables_read_back(spark: SparkSession, server: Server, make_table: TableMaker, file_format: str) -> None:
     """Rows read back after their insert, and after a compaction, which copies lines of text unchanged."""
     table = make_table(PLAIN, insert_only=True, file_format=file_format)
