@@ -95,7 +95,7 @@ def test_only_who_finds_no_connection_idle_waits() -> None:
         while not lent.waiting:
             assert not taken.done()
         lent.give(only)
-        assert taken.result(10)[1] > 0
+        assert taken.result(60)[1] > 0
     lent.give(only)
     assert lent.in_use == 0
     assert lent.take() is only

@@ -41,7 +41,7 @@ def test_a_thread_that_finds_all_lent_waits_until_one_comes_back() -> None:
         while not lent.waiting:
             assert not waiting.done()
         lent.give(only)
-        assert waiting.result(10) is only
+        assert waiting.result(60) is only
 
 
 def test_the_longest_waiting_thread_is_served_first() -> None:
@@ -73,10 +73,10 @@ def test_a_newcomer_does_not_pass_the_threads_that_wait() -> None:
         lent._idle.append(only)  # idle for a moment, as it is when it comes back
         with ThreadPoolExecutor(1) as late:
             second = late.submit(lent.take)
-            first = waiting.result(10)
+            first = waiting.result(60)
             assert first is only
             lent.give(first)
-            assert second.result(10) is only
+            assert second.result(60) is only
 
 
 def test_a_wait_that_is_too_long_ends_with_an_error_that_names_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,7 @@ def test_running_calls_are_shown(start: Start, stub: Stub) -> None:
 
         waiting = threading.Thread(target=client.get_all_databases)
         waiting.start()
-        assert stub.entered.wait(10)
+        assert stub.entered.wait(60)
         (running,) = server._worker._telemetry.connected_clients()
         assert running.running == "get_all_databases"
         assert running.running_seconds > 0

@@ -83,7 +83,7 @@ def test_others_do_not_wait(call: Call, waiting: Callable[[float], Call], store:
     with ThreadPoolExecutor(1) as pool:
         hanging = pool.submit(CALLS[method], waiting(600.0))
         try:
-            assert store.reached.wait(20), hanging.exception(0)
+            assert store.reached.wait(60), hanging.exception(0)
             other = make_table(call, "other")
             drop_table(call, other, delete_data=True)
             assert not hanging.done()

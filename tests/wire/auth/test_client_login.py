@@ -63,7 +63,7 @@ def answering(answer: bytes, host: str = "127.0.0.1") -> Iterator[tuple[str, lis
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"{host}:{listener.getsockname()[1]}", said
-        thread.join(10)
+        thread.join(60)
 
 
 @pytest.mark.parametrize(

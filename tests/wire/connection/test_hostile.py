@@ -92,7 +92,7 @@ def test_a_log_that_can_not_be_written_keeps_no_connection_open(server: ServerTh
         structlog.configure(processors=[full])
         assert exchange(server, b"\x80\x01") == b""
         for thread in set(threading.enumerate()) - others:  # pytest's warning about its error then belongs to this test
-            thread.join(10)
+            thread.join(60)
 
 
 @settings(max_examples=60)

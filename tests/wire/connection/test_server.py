@@ -251,7 +251,7 @@ def test_a_drain_waits_for_the_call_and_closes_the_silent(stub: Stub) -> None:
     sock = silent._connected()._sock  # type: ignore[attr-defined]
     caller = threading.Thread(target=lambda: results.append(connect(server.uri, timeout=10).get_all_databases()))
     caller.start()
-    assert stub.entered.wait(10)
+    assert stub.entered.wait(60)
     stopper = threading.Thread(target=server.stop)
     stopper.start()
     assert sock.recv(1) == b"", "the server closes the silent connection"
