@@ -96,7 +96,10 @@ def agent_of_format(spark: SparkSession) -> Agent:
 
 
 def give_way(spark: SparkSession, uri: str, table: AcidTableInfo) -> None:
-    """End this program's own readers of a table that it is about to lock for itself alone, unless Spark runs jobs, which may be theirs."""
+    """End this program's own readers of a table that it is about to lock for itself alone, unless Spark runs jobs, which may be theirs.
+
+    `uri` is the table's metastore. OSError where it does not answer.
+    """
     if _is_busy(spark):
         return
     for reader in _open():
