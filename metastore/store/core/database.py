@@ -1,6 +1,6 @@
 """Run the statements of `store/` on SQLite, PostgreSQL or MariaDB/MySQL: one unit of work for each request.
 
-Statements are SQLAlchemy Core constructs that are compiled once per database and then run on the bare driver connection, since
+Statements are SQLAlchemy Core constructs that are compiled once per kind of database and then run on the bare driver connection, since
 Core's own execution costs more than the query. Parameters and results are therefore plain text, bytes and integers; JSON is
 encoded by the callers. This module never holds a rule of the metastore.
 """
@@ -11,7 +11,6 @@ import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cache
 from itertools import count
 from time import perf_counter
 from typing import Any, TypeVar
@@ -23,7 +22,7 @@ from sqlalchemy.sql import ClauseElement
 from metastore.call_time import here
 from metastore.errors import InvalidObject, MetaError
 from metastore.store.core.caches import Caches
-from metastore.store.core.compiled import Compiled
+from metastore.store.core.compiled import compiled_for
 from metastore.store.core.contact import Contact
 from metastore.store.core.kinds import KINDS, LOCK, kind_of
 from metastore.store.core.pool import NoneIdle, Pool
@@ -207,7 +206,7 @@ class Session:
     def insert_missing(self, table: sa.Table, params: Sequence[Mapping[str, Any]]) -> None:
         """Insert the rows whose key is not there yet."""
         if params:
-            self.executemany(self.database.ignoring(table), params)
+            self.executemany(self.database.driver.ignoring(table), params)
 
     def insert_many(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Insert many rows, or none, as one batch; values in the order of `columns`."""
@@ -269,10 +268,8 @@ class Database:
         self.statements = [0] * len(KINDS)
         """How many statements of each kind this process has run."""
         self.caches = Caches()
-        self.compiled = Compiled(self.driver.dialect)
+        self.compiled = compiled_for(self.driver.dialect)
         self.pool = Pool(self._connect, pool_size)
-        self.ignoring = cache(self.driver.ignoring)
-        """Returns an insert into all columns of a table that leaves rows with a known key alone."""
         self.contact = Contact(parsed.render_as_string())
 
     @contextmanager

@@ -156,9 +156,11 @@ class Driver:
         """Insert one row, later; the answer has the key that the database gave it."""
         return session.enqueue(clause, **params)
 
-    def ignoring(self, table: sa.Table) -> Insert:
+    @classmethod
+    @cache
+    def ignoring(cls, table: sa.Table) -> Insert:
         """Return the insert into all columns of a table that leaves a row with an existing key alone."""
-        raise AssertionError(self.name, table)
+        raise AssertionError(cls.name, table)
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, pipelined: bool) -> None:
         """Insert at least one row: all in one statement, or as one stream; `enqueue` as in `Session.enqueue_insert`."""

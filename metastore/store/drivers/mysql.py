@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -136,7 +137,9 @@ class MySQLDriver(Driver):
             connection.execute(sa.text(f"ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {collation(version, present)}"))
             yield connection
 
-    def ignoring(self, table: sa.Table) -> Insert:
+    @classmethod
+    @cache
+    def ignoring(cls, table: sa.Table) -> Insert:
         return sa.insert(table).prefix_with("IGNORE")
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, pipelined: bool) -> None:

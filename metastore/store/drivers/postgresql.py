@@ -139,7 +139,9 @@ class PostgreSQLDriver(Driver):
     def insert_keyed(self, session: Session, clause: Insert, params: dict[str, Any]) -> Answer:
         return session.enqueue(_returning_key(clause), **params)
 
-    def ignoring(self, table: sa.Table) -> Insert:
+    @classmethod
+    @cache
+    def ignoring(cls, table: sa.Table) -> Insert:
         return postgresql.insert(table).on_conflict_do_nothing()
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, pipelined: bool) -> None:

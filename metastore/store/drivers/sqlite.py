@@ -6,6 +6,7 @@ import fcntl
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -78,7 +79,9 @@ class SQLiteDriver(Driver):
         if cursor.connection.in_transaction:  # when the disk is full it has ended by itself
             cursor.execute("ROLLBACK")
 
-    def ignoring(self, table: sa.Table) -> Insert:
+    @classmethod
+    @cache
+    def ignoring(cls, table: sa.Table) -> Insert:
         return sa.insert(table).prefix_with("OR IGNORE")
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, pipelined: bool) -> None:
