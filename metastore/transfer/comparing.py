@@ -108,7 +108,7 @@ def compare(
     counts = {kind: (sum(first.counts[kind]), sum(second.counts[kind])) for kind in KINDS}
     places, is_cut, held = set(), False, 0
     for kind in KINDS:
-        if kind in DEFINITIONS:
+        if kind in DEFINITIONS or (first.sums[kind] == second.sums[kind] and first.counts[kind] == second.counts[kind]):
             continue
         for place in range(PLACES):
             if first.sums[kind][place] != second.sums[kind][place] or first.counts[kind][place] != second.counts[kind][place]:
