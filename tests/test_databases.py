@@ -196,6 +196,18 @@ def test_every_migration_can_be_undone(fresh_database_url: str) -> None:
     database.close()
 
 
+of_an_earlier_migration = pytest.mark.parametrize(
+    "database_kind",
+    [
+        "sqlite",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("postgresql", "mysql")),
+        pytest.param("mysql8", marks=[pytest.mark.mysql8, pytest.mark.slow]),
+    ],
+    scope="session",
+)
+"""On SQLite, on the others among the slow tests: a migration stays as it is once there is a later one."""
+
+
 def asking(database: Database, text: str) -> list[tuple[object, ...]]:
     """Run a statement; return its rows."""
 
@@ -206,6 +218,7 @@ def asking(database: Database, text: str) -> list[tuple[object, ...]]:
     return database.write(work)
 
 
+@of_an_earlier_migration
 def test_written_values_stay_through_the_migration_that_keeps_them_as_one_row(fresh_database_url: str) -> None:
     database = Database(fresh_database_url)
     migrate.upgrade(database)
@@ -250,6 +263,7 @@ def test_written_values_stay_through_the_migration_that_keeps_them_as_one_row(fr
     database.close()
 
 
+@of_an_earlier_migration
 def test_write_ids_of_a_batch_are_rows_before_there_are_ranges(fresh_database_url: str) -> None:
     database = Database(fresh_database_url)
     migrate.upgrade(database)
@@ -274,6 +288,7 @@ def test_write_ids_of_a_batch_are_rows_before_there_are_ranges(fresh_database_ur
     database.close()
 
 
+@of_an_earlier_migration
 def test_places_are_kept_for_earlier_objects_too(fresh_database_url: str) -> None:
     database = Database(fresh_database_url)
     migrate.upgrade(database)

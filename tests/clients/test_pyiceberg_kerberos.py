@@ -21,7 +21,7 @@ def as_alice(kdc: Kdc, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KRB5CCNAME", kdc.tickets(ALICE))
 
 
-@pytest.mark.parametrize("protection", PROTECTIONS)
+@pytest.mark.parametrize("protection", [PROTECTIONS[-1], *(pytest.param(each, marks=pytest.mark.slow) for each in PROTECTIONS[:-1])])
 @pytest.mark.usefixtures("as_alice")
 def test_tables_are_made_and_read(kdc: Kdc, tmp_path: Path, protection: str) -> None:
     secured = Secured(kdc, tmp_path / "home")

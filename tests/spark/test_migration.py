@@ -68,7 +68,7 @@ def test_an_orc_table_there_and_back(spark: SparkSession, client: Client) -> Non
     client.drop_table("default", "to_acid", True)
 
 
-@pytest.mark.parametrize("file_format", ["parquet", "orc"])
+@pytest.mark.parametrize("file_format", [pytest.param("parquet", marks=pytest.mark.slow), "orc"])
 def test_a_partitioned_table_becomes_insert_only(spark: SparkSession, client: Client, file_format: str) -> None:
     name = f"to_insert_only_{file_format}"
     location = make_plain(client, name, file_format, keys="day")
@@ -224,7 +224,7 @@ def test_names_of_buckets_stay_when_nobody_knows_whether_the_table_changed(
     client.drop_table("default", "unsure", True)
 
 
-@pytest.mark.parametrize("insert_only", [False, True])
+@pytest.mark.parametrize("insert_only", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_partitions_of_a_plain_table_have_hives_names(
     spark: SparkSession, client: Client, make_table: TableMaker, *, insert_only: bool
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -28,10 +29,19 @@ PURGED = {"EXTERNAL": "TRUE", "external.table.purge": "TRUE"}
 THERE, MANAGED = TableName("hive", "default", "there"), TableName("hive", "default", "managed")
 
 
-@pytest.fixture
-def store() -> Iterator[Stalling]:
+@pytest.fixture(scope="module")
+def hanging_store() -> Iterator[Stalling]:
     with stalling() as made:
         yield made
+
+
+@pytest.fixture
+def store(hanging_store: Stalling) -> Iterator[Stalling]:
+    """The store, which at the end closes the connections of the test. To make a client of S3 takes a second."""
+    hanging_store.reached.clear()
+    yield hanging_store
+    hanging_store.go.set()
+    hanging_store.go = threading.Event()
 
 
 @pytest.fixture

@@ -244,7 +244,7 @@ def test_no_reader_misses_a_row_and_nothing_useless_stays(make_metastore: Metast
     eager = call_of(make_metastore(compactor_aborted_number=0))
 
     @settings(
-        max_examples=60 if database_kind == "sqlite" else 15,
+        max_examples=30 if database_kind == "sqlite" else 10,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate],
     )

@@ -17,6 +17,8 @@ from metastore.spark.migration import to_transactional
 from tests.support.acid.acid_tables import TableMaker, stored_table
 from tests.support.servers.servers import Server
 
+pytestmark = pytest.mark.slow
+
 Sql = Callable[[str], object]
 
 

@@ -70,11 +70,18 @@ CHANGES: dict[str, Change] = {
 @pytest.mark.parametrize(
     ("change", "keys"),
     [
-        ("update", ""),
         ("merge", "p string"),
         *(
             pytest.param(*each, marks=pytest.mark.slow)
-            for each in (("insert", ""), ("delete", ""), ("merge", ""), ("overwrite", ""), ("overwrite", "p string"), ("empty", ""))
+            for each in (
+                ("update", ""),
+                ("insert", ""),
+                ("delete", ""),
+                ("merge", ""),
+                ("overwrite", ""),
+                ("overwrite", "p string"),
+                ("empty", ""),
+            )
         ),
     ],
 )
@@ -89,7 +96,7 @@ def test_each_change_is_on_the_disk(spark: SparkSession, make_table: TableMaker,
         disk.assert_placed(directory, root(table), "commit_txn")
 
 
-@pytest.mark.parametrize("file_format", ["orc", "text"])
+@pytest.mark.parametrize("file_format", ["orc", pytest.param("text", marks=pytest.mark.slow)])
 def test_insert_only_tables(spark: SparkSession, make_table: TableMaker, disk: Disk, uri: str, file_format: str) -> None:
     table = AcidTable.forName(spark, make_table("id int, v string", insert_only=True, file_format=file_format).name, uri)
     for _ in range(2):
@@ -174,7 +181,7 @@ def test_a_disk_that_refuses_fails_the_change(
 
 
 @pytest.mark.skipif(not HAS_FORMAT, reason="Python data sources came with Spark 4")
-@pytest.mark.parametrize("insert_only", [False, True])
+@pytest.mark.parametrize("insert_only", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_format(spark: SparkSession, make_table: TableMaker, disk: Disk, uri: str, *, insert_only: bool) -> None:
     """Spark runs the format's commit in a process of its own; the test makes the same calls."""
     from metastore.acid.storage import CanNotWrite

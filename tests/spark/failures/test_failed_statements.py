@@ -64,7 +64,11 @@ def directories(table: AcidTable) -> set[str]:
 
 
 @pytest.mark.parametrize("keys", [pytest.param("", marks=pytest.mark.slow), "p string"], ids=["plain", "partitioned"])
-@pytest.mark.parametrize(("insert_only", "actions"), [(False, {**CHANGES, **ADDITIONS}), (True, ADDITIONS)], ids=["full", "insert-only"])
+@pytest.mark.parametrize(
+    ("insert_only", "actions"),
+    [(False, {**CHANGES, **ADDITIONS}), pytest.param(True, ADDITIONS, marks=pytest.mark.slow)],
+    ids=["full", "insert-only"],
+)
 def test_a_statement_whose_rows_do_not_fit_writes_nothing(
     spark: SparkSession, make_table: TableMaker, insert_only: bool, actions: dict[str, Action], keys: str
 ) -> None:
@@ -116,7 +120,7 @@ def in_the_way(txn: Work, blocked: str, patch: pytest.MonkeyPatch) -> None:
     ("name", "blocked"),
     [
         pytest.param("update", "p=y/delta_", marks=pytest.mark.slow),
-        ("update", "p=x/delete_delta_"),
+        pytest.param("update", "p=x/delete_delta_", marks=pytest.mark.slow),
         pytest.param("insert", "p=y/delta_", marks=pytest.mark.slow),
         ("overwrite", "p=y/base_"),
     ],

@@ -111,7 +111,7 @@ def test_growing_and_older_files_go_by_position_too(
     assert rows(table) == want
 
 
-@pytest.mark.parametrize("old", ["_col", "a"])
+@pytest.mark.parametrize("old", ["_col", pytest.param("a", marks=pytest.mark.slow)])
 def test_names_that_changed_places_or_were_none(
     spark: SparkSession, server: Server, client: Client, make_table: TableMaker, old: str
 ) -> None:
@@ -127,7 +127,7 @@ def test_names_that_changed_places_or_were_none(
     assert rows(table) == [(1, 2, "x"), (3, 4, "y")]
 
 
-@pytest.mark.parametrize("file_format", ["orc", "parquet"])
+@pytest.mark.parametrize("file_format", ["orc", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_insert_only_tables_go_as_hive_does(
     spark: SparkSession, server: Server, client: Client, make_table: TableMaker, file_format: str
 ) -> None:
@@ -195,7 +195,7 @@ SHORTENED: Columns = [
 ]
 
 
-@pytest.mark.parametrize("insert_only", [False, True])
+@pytest.mark.parametrize("insert_only", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_texts_of_shortened_columns_are_cut_as_hive_does(
     spark: SparkSession, server: Server, client: Client, make_table: TableMaker, insert_only: bool
 ) -> None:

@@ -57,6 +57,7 @@ def two_rows(spark: SparkSession, make_table: TableMaker) -> AcidTable:
 
 
 @pytest.mark.timeout(250)
+@pytest.mark.slow
 def test_spark_sql_reads_filters_and_appends(spark: SparkSession, make_table: TableMaker, server: Server, tmp_path: Path) -> None:
     table = make_table("id int, v string, t timestamp")
     table.insert(spark.sql("select 1 id, 'a' v, timestamp '2024-01-01 00:00:00' t union all select 2, 'b', null"))

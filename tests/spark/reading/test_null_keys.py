@@ -49,7 +49,7 @@ def table(server: Server, make_table: TableMaker) -> AcidTable:
     return made
 
 
-@pytest.mark.parametrize("codegen", ["true", "false"])
+@pytest.mark.parametrize("codegen", ["true", pytest.param("false", marks=pytest.mark.slow)])
 def test_other_columns_are_read_and_such_maps_refused(spark: SparkSession, table: AcidTable, codegen: str) -> None:
     before = spark.conf.get("spark.sql.codegen.wholeStage")
     spark.conf.set("spark.sql.codegen.wholeStage", codegen)
@@ -79,7 +79,7 @@ def test_rows_are_changed_where_their_maps_are_not_kept(spark: SparkSession, ser
     assert rows(table, "id", "m", "s.m", "k") == [(1, {7: "new"}, None, 1), (3, {0: "c"}, {"z": 1}, 1)]
 
 
-@pytest.mark.parametrize("kind", ["minor", "major"])
+@pytest.mark.parametrize("kind", [pytest.param("minor", marks=pytest.mark.slow), "major"])
 def test_they_are_compacted(spark: SparkSession, server: Server, table: AcidTable, kind: str) -> None:
     table.delete("id = 2")
     assert outcome(spark, server, table, kind)[0] == "compacted"

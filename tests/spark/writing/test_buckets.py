@@ -133,7 +133,7 @@ def test_a_nested_bucket_column_is_refused(spark: SparkSession, client: Client, 
         table.insert(spark.createDataFrame([(1, [1])], "id int, k array<int>"))
 
 
-@pytest.mark.parametrize("file_format", ["orc", "text"])
+@pytest.mark.parametrize("file_format", ["orc", pytest.param("text", marks=pytest.mark.slow)])
 def test_compactions_of_insert_only_tables_keep_buckets(spark: SparkSession, make_table: TableMaker, file_format: str) -> None:
     """Hive reads of a bucketed table the files of one bucket alone, where a query asks for no other."""
     table = make_table("id int, name string", buckets=COUNT, bucketed_by=("id",), insert_only=True, file_format=file_format)

@@ -117,7 +117,7 @@ def test_types_that_never_fit_are_refused(spark: SparkSession, make_table: Table
 
 
 @pytest.mark.usefixtures("_rules")
-@pytest.mark.parametrize("ansi", ["false", "true"], ids=["usual rules", "ANSI rules"])
+@pytest.mark.parametrize("ansi", [pytest.param("false", marks=pytest.mark.slow), "true"], ids=["usual rules", "ANSI rules"])
 def test_values_that_fit_are_stored(spark: SparkSession, make_table: TableMaker) -> None:
     table = make_table(
         "id int, c char(5), v varchar(3), d decimal(5,2), f float, s struct<x:bigint,y:array<char(3)>>, m map<varchar(2),date>"
@@ -239,7 +239,7 @@ VALUES: list[tuple[Any, ...]] = [
 ]
 
 
-@pytest.mark.parametrize("file_format", ["text", "parquet", *(pytest.param(each, marks=pytest.mark.slow) for each in ("json", "orc"))])
+@pytest.mark.parametrize("file_format", ["text", *(pytest.param(each, marks=pytest.mark.slow) for each in ("parquet", "json", "orc"))])
 def test_insert_only_tables_read_back(spark: SparkSession, server: Server, make_table: TableMaker, file_format: str) -> None:
     """Rows read back after their insert, and after a compaction, which copies lines of text unchanged."""
     table = make_table(PLAIN, insert_only=True, file_format=file_format)

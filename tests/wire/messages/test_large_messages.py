@@ -157,7 +157,16 @@ def sent(server: Server, parts: Iterator[bytes]) -> bytes:
     return reply
 
 
-@pytest.mark.parametrize(("kind", "transport"), [*((kind, "plain") for kind in MESSAGES), ("texts", "http"), ("texts", "http in chunks")])
+@pytest.mark.parametrize(
+    ("kind", "transport"),
+    [
+        ("texts", "plain"),
+        ("compact", "plain"),
+        ("texts", "http in chunks"),
+        *(pytest.param(kind, "plain", marks=pytest.mark.slow) for kind in MESSAGES if kind not in ("texts", "compact")),
+        pytest.param("texts", "http", marks=pytest.mark.slow),
+    ],
+)
 def test_a_message_over_the_limit_takes_little_memory(server: Server, kind: str, transport: str) -> None:
     before = memory(server)
     head, parts = MESSAGES[kind]
