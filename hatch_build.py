@@ -48,7 +48,7 @@ def compile_codec(root: Path, work: Path) -> list[Path]:
         ]
         modules = cythonize(extensions, build_dir=folder, quiet=True)
         command = Distribution({"ext_modules": modules}).get_command_obj("build_ext")
-        command.build_lib, command.build_temp = str(work), folder
+        command.build_lib, command.build_temp, command.parallel = str(work), folder, True
         command.ensure_finalized()
         command.run()
         return [Path(path) for path in command.get_outputs()]

@@ -19,7 +19,7 @@ from tests.support.servers.servers import COMMAND, ROOT, environment, free_port,
 def test_a_server_starts_on_an_empty_database_and_again_on_its_own(fresh_database_url: str, tmp_path: Path) -> None:
     for _ in range(2):
         with (
-            serving("--db", fresh_database_url, "--workers", "2", home=tmp_path) as server,
+            serving("--db", fresh_database_url, "--workers", "2", home=tmp_path, new=True) as server,
             connect(server.uri) as client,
         ):
             assert client.getStatus() == 2

@@ -120,9 +120,11 @@ def compact(table: AcidTable, kind: str, partition: str | None = None) -> tuple[
 @pytest.mark.parametrize(
     ("kind", "keys", "by_spark"),
     [
-        ("minor", "p string", False),
         ("major", "", True),
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("minor", "", True), ("major", "p string", False))),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in (("minor", "p string", False), ("minor", "", True), ("major", "p string", False))
+        ),
     ],
 )
 def test_compactions(spark: SparkSession, make_table: TableMaker, disk: Disk, uri: str, kind: str, keys: str, *, by_spark: bool) -> None:
@@ -155,11 +157,10 @@ def test_compactions(spark: SparkSession, make_table: TableMaker, disk: Disk, ur
 @pytest.mark.parametrize(
     ("number", "change", "keys"),
     [
-        (DISK_ERRORS[0], "insert", ""),
         (DISK_ERRORS[1], "update", "p string"),
         *(
             pytest.param(*each, marks=pytest.mark.slow)
-            for each in ((DISK_ERRORS[1], "insert", "p string"), (DISK_ERRORS[0], "overwrite", ""))
+            for each in ((DISK_ERRORS[0], "insert", ""), (DISK_ERRORS[1], "insert", "p string"), (DISK_ERRORS[0], "overwrite", ""))
         ),
     ],
 )

@@ -67,6 +67,7 @@ def test_other_columns_are_read_and_such_maps_refused(spark: SparkSession, table
         spark.conf.set("spark.sql.codegen.wholeStage", before or "true")
 
 
+@pytest.mark.slow
 def test_rows_are_changed_where_their_maps_are_not_kept(spark: SparkSession, server: Server, table: AcidTable) -> None:
     """An update that replaces the maps works. The file is refused as a whole until a compaction removes the old rows."""
     assert table.update("id = 3", {"k": "1"}) == 1

@@ -61,7 +61,7 @@ VIOLATIONS = [
 ]
 
 
-@pytest.mark.parametrize("writer", ["insert", "merge", *(pytest.param(each, marks=pytest.mark.slow) for each in ("overwrite", "update"))])
+@pytest.mark.parametrize("writer", ["merge", *(pytest.param(each, marks=pytest.mark.slow) for each in ("insert", "overwrite", "update"))])
 def test_a_row_that_violates_a_constraint_is_refused(spark: SparkSession, client: Client, make_table: TableMaker, writer: str) -> None:
     table = make_table("id int, n int, v string", "p string")
     table.insert(spark.sql("select 1 id, 2 n, 'a' v, 'x' p"))
@@ -124,7 +124,12 @@ HELD = (
 
 @pytest.mark.parametrize("zone", ["America/New_York", pytest.param("UTC", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "writer", ["insert", "merge", "update", pytest.param("hive_acid", marks=pytest.mark.skipif(not HAS_FORMAT, reason="Spark 4"))]
+    "writer",
+    [
+        "insert",
+        pytest.param("hive_acid", marks=pytest.mark.skipif(not HAS_FORMAT, reason="Spark 4")),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("merge", "update")),
+    ],
 )
 def test_columns_that_are_not_given_have_their_defaults(
     spark: SparkSession, client: Client, make_table: TableMaker, writer: str, zone: str

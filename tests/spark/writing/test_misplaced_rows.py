@@ -118,14 +118,9 @@ def damaged(table: AcidTable, spark: SparkSession, keys: str, statement: int = 0
     return list(range(8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "keys", "statement"),
-    [
-        ("minor", "p string", 2),
-        pytest.param("major", "", 0, marks=SLOW),
-        pytest.param("minor", "", 0, marks=SLOW),
-        pytest.param("major", "p string", 2, marks=SLOW),
-    ],
+    ("kind", "keys", "statement"), [("minor", "p string", 2), ("major", "", 0), ("minor", "", 0), ("major", "p string", 2)]
 )
 def test_tables_of_an_earlier_version_are_found_read_and_mended(
     spark: SparkSession, make_table: TableMaker, kind: str, keys: str, statement: int
@@ -188,6 +183,7 @@ def test_a_base_that_an_earlier_compaction_made_of_such_files(spark: SparkSessio
     assert ids(table) == [0, 1, 3, 4, 5, 7, 101, 102]
 
 
+@pytest.mark.slow
 def test_rows_of_both_encodings(spark: SparkSession, make_table: TableMaker) -> None:
     """In files of Hive 2 a row's number is the bucket itself; statistics of a file with both encodings exclude nothing between them."""
     table = make_table("id int, v string")

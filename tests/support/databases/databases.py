@@ -119,12 +119,16 @@ class Migrated:
         """Yield the URL of an empty database with the schema; on a server the ids of its rows go on from those before."""
         if self.kind == "sqlite":
             path = folder / "metastore.db"
-            shutil.copy(str(make_url(self.url).database), path)
+            self.copy_to(path)
             yield f"sqlite:///{path}"
         else:
             yield self.url
             with closing(connect(make_url(self.url))) as connection, closing(connection.cursor()) as cursor:
                 (_empty_postgresql if self.kind == "postgresql" else _empty_mysql)(cursor)
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the database, of SQLite, to a file."""
+        shutil.copy(str(make_url(self.url).database), path)
 
 
 def _empty_postgresql(cursor: Any) -> None:
