@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,11 @@ class CodecBuildHook(BuildHookInterface[Any]):
     """Adds the compiled modules to a wheel; an editable installation has them beside their sources."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile; tell on standard error what is in the way."""
+        """Compile; an error is reported on standard error. Modules beside their sources that are newer than all of these stay."""
         if os.environ.get("METASTORE_CODEC") == "pure":
+            return
+        if version == "editable" and _is_compiled(Path(self.root)):
+            build_data.update(pure_python=False, infer_tag=True)
             return
         work = self.root if version == "editable" else tempfile.mkdtemp()
         for old in (Path(work) / FOLDER).glob("*.so"):  # those of an earlier version must not serve where this one does not compile
@@ -33,8 +37,18 @@ class CodecBuildHook(BuildHookInterface[Any]):
             return
         if version != "editable":
             build_data["force_include"].update({str(path): str(FOLDER / path.name) for path in built})
-        build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+        build_data.update(pure_python=False, infer_tag=True)
+
+
+def _is_compiled(root: Path) -> bool:
+    """Return whether the modules of this release of Python are there and newer than their sources."""
+    sources = [root / "hatch_build.py", *(root / FOLDER).glob("*.p[yx][xd]")]
+    modules = [path.with_suffix(str(sysconfig.get_config_var("EXT_SUFFIX"))) for path in sources if path.suffix == ".pyx"]
+    return all(path.exists() for path in modules) and min(map(_changed, modules)) > max(map(_changed, sources))
+
+
+def _changed(path: Path) -> float:
+    return path.stat().st_mtime
 
 
 def compile_codec(root: Path, work: Path) -> list[Path]:

@@ -1,5 +1,6 @@
 """The wheel holds all that a server needs: it is built, installed into a fresh environment and serves from there."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -58,6 +59,29 @@ def test_the_wheel_of_a_source_distribution_is_compiled_too(compiled_wheel: Path
     (folder,) = unpacked.iterdir()
     assert not list(folder.rglob("*.so"))
     assert modules(build(built, "wheel", folder, METASTORE_CODEC="")) == modules(compiled_wheel)
+
+
+def test_modules_that_are_newer_than_their_sources_are_not_compiled_again(tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    folder = tmp_path / hook.FOLDER
+    folder.mkdir(parents=True)
+    source, declared, hooked = folder / "a.pyx", folder / "b.pxd", tmp_path / "hatch_build.py"
+    module = folder / f"a{sysconfig.get_config_var('EXT_SUFFIX')}"
+    for path in (source, declared, hooked):
+        path.touch()
+    assert not hook._is_compiled(tmp_path)
+    module.touch()
+    for path in (source, declared, hooked):
+        os.utime(module, (2, 2))
+        for each in (source, declared, hooked):
+            os.utime(each, (1, 1))
+        assert hook._is_compiled(tmp_path)
+        os.utime(path, (3, 3))
+        assert not hook._is_compiled(tmp_path), path
 
 
 def test_the_wheel_has_the_files_of_the_console(wheel: Path) -> None:
