@@ -77,6 +77,7 @@ def test_with_logins_tls_and_privileges(tmp_path: Path) -> None:
         compacts(cluster)
 
 
+@pytest.mark.slow
 def test_with_kerberos(kdc: Kdc, tmp_path: Path) -> None:
     """The process has no ticket and no token."""
     secured = Secured(kdc, tmp_path / "home")

@@ -171,6 +171,7 @@ def fresh(names: Names) -> Names:
     return names._replace(catalog="new_catalog", table="new_table", function="new_function", schema="new_schema", role="new_role")
 
 
+@pytest.mark.slow
 def test_the_same_calls_of_an_admin_work(world: World) -> None:
     wrong, made, is_whole = [], world.estate.make(), True
     for method in sorted(METHODS):

@@ -17,11 +17,13 @@ GENERATES_CODE = "METASTORE_TEST_SPARK_CODEGEN"
 QUICK = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.ui.explainMode": "simple",
 }
 """Settings that make short queries quick. To compile a query takes longer than to run it over the few rows of a test: a third of the tests'
-time. To note the place of each call in a program, and a long description of each plan for pages that are not there, takes a twentieth."""
+time. To plan again after each stage takes a job more for each: a tenth. To note the place of each call in a program, and a long description
+of each plan for pages that are not there, takes a twentieth."""
 JAVA = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms900m -Xmn500m -XX:ReservedCodeCacheSize=128m -XX:-UsePerfData "
     "-Djdk.lang.Process.launchMechanism=VFORK"
