@@ -44,7 +44,7 @@ def _is_compiled(root: Path) -> bool:
     """Return whether the modules of this release of Python are there and newer than their sources."""
     sources = [root / "hatch_build.py", *(root / FOLDER).glob("*.p[yx][xd]")]
     modules = [path.with_suffix(str(sysconfig.get_config_var("EXT_SUFFIX"))) for path in sources if path.suffix == ".pyx"]
-    return all(path.exists() for path in modules) and min(map(_changed, modules)) > max(map(_changed, sources))
+    return bool(modules) and all(path.exists() for path in modules) and min(map(_changed, modules)) > max(map(_changed, sources))
 
 
 def _changed(path: Path) -> float:

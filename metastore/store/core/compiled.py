@@ -13,7 +13,7 @@ from metastore.store.core.kinds import kind_of
 class Compiled(dict[ClauseElement, tuple[str, dict[str, Any], int]]):
     """Texts of constructs for one kind of database, each with the literals that it holds and its kind (see `store.kinds`).
 
-    A construct is compiled at its first use. Safe for threads, and for a process that is forked at any time: no lock is held.
+    A construct is compiled at its first use. Safe for threads: two that meet compile the same text.
     """
 
     MAX_STATEMENTS = 5000
