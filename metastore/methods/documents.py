@@ -12,18 +12,20 @@ def methods() -> str:
         "# Methods",
         "",
         "Every method of the interface, and whether it reads or changes something. Calls that change something have a line in the",
-        "[audit log](audit.md). A [replica](databases.md#read-from-a-replica), if one is set, may answer the marked methods.",
+        "[audit log](audit.md). A [replica](databases.md#read-from-a-replica), if one is set, may answer the marked methods. A",
+        "[shadow](shadow.md) sends reads to the secondary too, and changes with `--send-changes`, except as marked.",
         "Generated: `python -m metastore.methods methods > docs/methods.md`.",
         "",
         f"{len(METHODS)} methods.",
         "",
-        "| method | | replica | |",
-        "|---|---|---|---|",
+        "| method | | replica | shadow | |",
+        "|---|---|---|---|---|",
     ]
     for name in sorted(METHODS, key=str.lower):
         each = METHODS[name]
         dead = f"a dead feature: {each.dead}" if each.dead else ""
-        lines.append(f"| `{name}` | {'changes' if each.changes else 'reads'} | {'yes' if each.replica else ''} | {dead} |")
+        kind, replica = "changes" if each.changes else "reads", "yes" if each.replica else ""
+        lines.append(f"| `{name}` | {kind} | {replica} | {each.shadowed.value} | {dead} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,28 +1,9 @@
-"""The calls that only one side can answer, and the fields that two metastores with the same content do not have in common."""
+"""The fields that two metastores with the same content do not have in common.
+
+The methods that a secondary does not get are marked in their entries (`metastore.methods.forms.entry`).
+"""
 
 from __future__ import annotations
-
-OF_ONE_SIDE = frozenset(
-    {
-        # They are about secrets that each side makes for itself.
-        "get_delegation_token", "renew_delegation_token", "cancel_delegation_token", "add_token", "remove_token", "get_token",
-        "get_all_token_identifiers", "add_master_key", "update_master_key", "remove_master_key", "get_master_keys",
-        # They are about the server, not about its content.
-        "aliveSince", "getCounter", "getCounters", "getCpuProfile", "getName", "getOption", "getOptions", "setOption", "getStatus",
-        "getStatusDetails", "getVersion", "reinitialize", "shutdown", "flushCache", "cm_recycle", "get_metastore_db_uuid",
-    }
-)  # fmt: skip
-"""Methods that are for the primary alone."""
-
-AFTER_CHANGES = frozenset(
-    {
-        # They continue with numbers of transactions and locks.
-        "heartbeat", "heartbeat_txn_range", "heartbeat_lock_materialization_rebuild", "check_lock", "get_latest_txnid_in_conflict",
-        # They change the connection, or the content of the methods of file metadata.
-        "setMetaConf", "put_file_metadata", "clear_file_metadata", "cache_file_metadata",
-    }
-)  # fmt: skip
-"""Methods that do not count as changes, and go to the secondary only where changes do."""
 
 NUMBERS = {
     "txn_high_water_mark": "each side counts its transactions",

@@ -16,10 +16,10 @@ from thriftpy2.thrift import TApplicationException, TMessageType, TPayload
 from metastore import log
 from metastore.client_connections import ClientConnection
 from metastore.methods import METHODS
+from metastore.methods.forms.entry import Shadowed
 from metastore.service.call.context import Client
 from metastore.shadow.asking import Beside, Exchange
 from metastore.shadow.comparing import is_unknown
-from metastore.shadow.ignored import AFTER_CHANGES, OF_ONE_SIDE
 from metastore.shadow.upstream import FAILURES, LIMITS, Caller, Line, Upstream, exchange, framed
 from metastore.wire.calls.dispatch import Outcome
 from metastore.wire.messages.protocol import Dialect, Message, decode
@@ -34,9 +34,10 @@ class Both(NamedTuple):
 
 def is_compared(method: str, *, with_changes: bool = False) -> bool:
     """Return whether the secondary is asked too: for methods that change nothing, and with changes for all that are not of one side."""
-    if method not in METHODS or method in OF_ONE_SIDE:
+    entry = METHODS.get(method)
+    if entry is None or entry.shadowed is Shadowed.NEVER:
         return False
-    return with_changes or not (METHODS[method].changes or method in AFTER_CHANGES)
+    return with_changes or not (entry.changes or entry.shadowed is Shadowed.AFTER_CHANGES)
 
 
 class Relay:

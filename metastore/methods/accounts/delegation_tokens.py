@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from metastore.errors import MetaError
 from metastore.methods.accounts import privilege_rules as rules
-from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.entry import changes, of_one_side, reads
 from metastore.methods.forms.undeclared import undeclared
 from metastore.service.accounts import delegation_tokens, foreign_tokens
 
-METHODS = (
+METHODS = of_one_side(
     changes(
         "get_delegation_token",
         lambda call, args: delegation_tokens.issue(call, args.token_owner, args.renewer_kerberos_principal_name),

@@ -3,13 +3,14 @@
     reads("get_table", handler, rule, replica=True)
     changes("drop_table", handler, rule, metric="delete_total_count_tables")
 
-Dispatch, authorization, audit, replicas, metrics and the generated pages use the entries.
+Dispatch, authorization, audit, replicas, metrics, the shadow and the generated pages use the entries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 
 from metastore import idl
@@ -19,6 +20,17 @@ from metastore.service.call.releases import Sign
 
 ALL: frozenset[str] = frozenset(idl.service.thrift_services)
 """Every method of the interface, and of fb303."""
+
+
+class Shadowed(Enum):
+    """The cases in which `metastore shadow` sends a method to the secondary too."""
+
+    BY_KIND = ""
+    """A method that reads always, one that changes something with `--send-changes`."""
+    AFTER_CHANGES = "with changes"
+    """Only with `--send-changes`: it uses numbers that each side gives itself, or changes the state of a connection or a cache."""
+    NEVER = "never"
+    """It is about the server itself, or about secrets that each server makes for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +45,8 @@ class Method:
     """Whether it changes more than a time or the state of the connection. Such calls are audited, and keep their client off replicas."""
     replica: bool = False
     """Whether a replica may answer: the method reads the catalog, and nothing of transactions."""
+    shadowed: Shadowed = Shadowed.BY_KIND
+    """The cases in which it is sent to a shadow's secondary too."""
     sign: Sign | None = None
     """The sign that its calls give of their client's release."""
     ends_for_4: bool = False
@@ -51,6 +65,11 @@ reads: Callable[..., Method] = partial(Method, changes=False)
 """Make the entry of a method that changes nothing."""
 changes: Callable[..., Method] = partial(Method, changes=True)
 """Make the entry of a method that changes something."""
+
+
+def of_one_side(*entries: Method) -> tuple[Method, ...]:
+    """Return entries of methods that are about the server itself, or about secrets that each server makes for itself."""
+    return tuple(replace(each, shadowed=Shadowed.NEVER) for each in entries)
 
 
 def joined(entries: Iterable[Method]) -> dict[str, Method]:

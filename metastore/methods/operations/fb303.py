@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from metastore import idl
-from metastore.methods.forms.entry import Method, changes, reads
+from metastore.methods.forms.entry import Method, changes, of_one_side, reads
 from metastore.methods.forms.rules import ADMIN, OPEN
 from metastore.service.call.context import Call
 
@@ -45,7 +45,7 @@ def counting(calls: Callable[[], Mapping[str, int]]) -> tuple[Method, ...]:
     )
 
 
-METHODS = (
+METHODS = of_one_side(
     reads("aliveSince", lambda _call, _args: _started, OPEN),
     *counting(dict),  # the dispatcher replaces them with its own counts
     reads("getCpuProfile", lambda _call, _args: "", OPEN),

@@ -14,11 +14,11 @@ from metastore.idl import (
     GetFileMetadataResult,
     PutFileMetadataResult,
 )
-from metastore.methods.forms.entry import reads
+from metastore.methods.forms.entry import Shadowed, reads
 from metastore.methods.forms.rules import OPEN
 
 METHODS = (
-    reads("cm_recycle", lambda call, args: CmRecycleResponse(), OPEN, dead="an empty answer; nothing is recycled"),
+    reads("cm_recycle", lambda call, args: CmRecycleResponse(), OPEN, shadowed=Shadowed.NEVER, dead="an empty answer; nothing is recycled"),
     reads(
         "get_file_metadata",
         lambda call, args: GetFileMetadataResult(metadata={}, isSupported=False),
@@ -31,7 +31,21 @@ METHODS = (
         OPEN,
         dead="no metadata, `isSupported` is false",
     ),
-    reads("put_file_metadata", lambda call, args: PutFileMetadataResult(), OPEN, dead="an empty answer; nothing is kept"),
-    reads("clear_file_metadata", lambda call, args: ClearFileMetadataResult(), OPEN, dead="an empty answer"),
-    reads("cache_file_metadata", lambda call, args: CacheFileMetadataResult(isSupported=False), OPEN, dead="`isSupported` is false"),
+    reads(
+        "put_file_metadata",
+        lambda call, args: PutFileMetadataResult(),
+        OPEN,
+        shadowed=Shadowed.AFTER_CHANGES,
+        dead="an empty answer; nothing is kept",
+    ),
+    reads(
+        "clear_file_metadata", lambda call, args: ClearFileMetadataResult(), OPEN, shadowed=Shadowed.AFTER_CHANGES, dead="an empty answer"
+    ),
+    reads(
+        "cache_file_metadata",
+        lambda call, args: CacheFileMetadataResult(isSupported=False),
+        OPEN,
+        shadowed=Shadowed.AFTER_CHANGES,
+        dead="`isSupported` is false",
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from metastore.idl import ShowLocksResponse
-from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.entry import Shadowed, changes, reads
 from metastore.methods.forms.rules import MethodRule, found_by, needs
 from metastore.methods.transactions import transaction_rules as rules
 from metastore.service.call.context import Call
@@ -33,6 +33,7 @@ METHODS = (
         "check_lock",
         lambda call, args: locks.check_lock(call, args.rqst.lockid),
         needs(rules.own_lock("rqst.lockid"), operation="LOCKTABLE"),
+        shadowed=Shadowed.AFTER_CHANGES,
     ),
     changes(
         "unlock", lambda call, args: locks.unlock(call, args.rqst.lockid), needs(rules.own_lock("rqst.lockid"), operation="UNLOCKTABLE")
@@ -41,6 +42,7 @@ METHODS = (
         "heartbeat",
         lambda call, args: locks.heartbeat(call, args.ids.lockid or 0, args.ids.txnid or 0),
         needs(rules.own_lock("ids.lockid"), rules.own_transactions(lambda args: [args.ids.txnid]), operation="LOCKTABLE"),
+        shadowed=Shadowed.AFTER_CHANGES,
     ),
     reads("show_locks", _show_locks, MethodRule(keep=rules.kept_locks, shows=rules.LOCKS_SHOWN)),
 )

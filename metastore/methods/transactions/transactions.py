@@ -13,7 +13,7 @@ from metastore.idl import (
     OpenTxnsResponse,
     ReplayedTxnsForPolicyResult,
 )
-from metastore.methods.forms.entry import changes, reads
+from metastore.methods.forms.entry import Shadowed, changes, reads
 from metastore.methods.forms.rules import ADMIN, CREATE, OPEN, SEE, WRITES, MethodRule, found_by, get, needs, on_table
 from metastore.methods.forms.unpack import required
 from metastore.methods.interface import variants
@@ -79,7 +79,12 @@ METHODS = (
         needs(rules.own_transactions(lambda args: [args.rqst.txnid]), rules.replays("rqst", "replPolicy")),
     ),
     changes("abort_txns", _abort_txns, needs(rules.own_transactions(lambda args: args.rqst.txn_ids or ()))),
-    reads("heartbeat_txn_range", _heartbeat_txn_range, needs(found_by("one's own transactions", rules.own_range))),
+    reads(
+        "heartbeat_txn_range",
+        _heartbeat_txn_range,
+        needs(found_by("one's own transactions", rules.own_range)),
+        shadowed=Shadowed.AFTER_CHANGES,
+    ),
     reads("get_open_txns", lambda call, args: transactions.get_open_transactions(call), OPEN, old_result=variants.OPEN_TXNS_OF_2_3),
     reads("get_open_txns_req", _get_open_txns_req, OPEN, sign=Sign.SINCE_4),
     reads(
@@ -91,6 +96,7 @@ METHODS = (
         "get_latest_txnid_in_conflict",
         lambda call, args: latest_in_conflict(call, args.txnId),
         needs(rules.own_transactions(lambda args: [args.txnId])),
+        shadowed=Shadowed.AFTER_CHANGES,
     ),
     changes(
         "seed_txn_id",
@@ -145,6 +151,7 @@ METHODS = (
         "heartbeat_lock_materialization_rebuild",
         lambda call, args: rebuilds.heartbeat_rebuild(call, args.dbName, args.tableName, args.txnId),
         rules.REBUILDS,
+        shadowed=Shadowed.AFTER_CHANGES,
     ),
     reads(
         "get_materialization_invalidation_info",
