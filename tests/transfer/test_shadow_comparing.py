@@ -71,7 +71,6 @@ def test_lists_of_names_and_objects_have_none() -> None:
     for one, other in (([idl.Partition(values=["1", "2"])], [idl.Partition(values=["2", "1"])]),):
         assert paths("get_partition", one[0], other[0]) != []
         assert paths("get_partitions", one, other) != []
-    assert paths("get_fields", table().sd.cols, table().sd.cols[::-1]) != []
 
 
 @pytest.mark.parametrize("protocol", ["binary", "compact"])
@@ -121,6 +120,20 @@ def test_numbers_are_compared_where_changes_are_sent() -> None:
     held = [result("lock", success=idl.LockResponse(lockid=number, state=idl.LockState.ACQUIRED)) for number in (1, 2)]
     assert differences("lock", *held) == []
     assert [each.path for each in differences("lock", *held, same_numbers=True)] == ["success.lockid"]
+
+
+@pytest.mark.parametrize(
+    "method", ["get_fields", "get_fields_with_environment_context", "get_schema", "get_schema_with_environment_context"]
+)
+def test_lists_of_columns_have_an_order(method: str) -> None:
+    columns = table().sd.cols
+    assert paths(method, columns, columns[::-1]) != []
+
+
+def test_lists_of_columns_in_a_response_have_an_order() -> None:
+    columns = table().sd.cols
+    for method, response in (("get_fields_req", idl.GetFieldsResponse), ("get_schema_req", idl.GetSchemaResponse)):
+        assert paths(method, response(fields=columns), response(fields=columns[::-1])) != []
 
 
 def test_fields_that_are_left_out_are_part_of_the_interface_and_documented() -> None:
