@@ -57,7 +57,7 @@ def revoke(
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove the tokens of a user, and those that the user got for others. They let nobody in any more.
+    """Remove the tokens of a user, and those that the user got for others. They are refused from then on.
 
     A connection that one of them opened is refused its next call, at the latest after five seconds.
     """

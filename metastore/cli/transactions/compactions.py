@@ -39,7 +39,7 @@ def list_compactions(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """List compactions that wait, run or are cleaned, each with the reason for which it waits."""
+    """List compactions that wait, run or are cleaned; a waiting one with the reason."""
     from metastore import idl
 
     if state is not None and state not in LETTERS:
@@ -177,7 +177,7 @@ def retry(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """Queue a compaction that failed, was refused, aborted or not started once more."""
+    """Queue a compaction again that failed, was refused, was aborted or did not start."""
     from metastore import idl
 
     with asking(uri, tls_ca) as client:
@@ -202,7 +202,7 @@ def retry(
 
 @app.command()
 def abort(keys: Ids, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None, as_json: AsJson = False) -> None:
-    """Take compactions off the queue that no worker has yet, or a process of a server (`compactor_worker_threads`)."""
+    """Remove compactions from the queue that have not begun, or that a process of a server (`compactor_worker_threads`) runs."""
     from metastore import idl
 
     with asking(uri, tls_ca) as client:

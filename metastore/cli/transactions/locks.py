@@ -102,7 +102,7 @@ def unlock(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """Release locks that belong to no transaction, or wait; one that is not there is an error, and the others are released all the same."""
+    """Release locks that wait or belong to no transaction. A missing one is an error; the others are released nevertheless."""
     from metastore import idl
 
     done: list[int] = []

@@ -86,7 +86,7 @@ def abort(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """Abort transactions; one that has ended already is an error, and the others are aborted all the same."""
+    """Abort transactions. One that has ended is an error; the others are aborted nevertheless."""
     from metastore.idl import AbortTxnRequest, NoSuchTxnException
 
     done: list[int] = []

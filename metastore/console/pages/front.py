@@ -1,4 +1,4 @@
-"""The front page: how the server does, problems first."""
+"""The front page: the health of the server, problems first."""
 
 from __future__ import annotations
 
