@@ -101,6 +101,11 @@ def staging_name(transaction: int, part: str) -> str:
     return f".staging_txn_{transaction}_{part}"
 
 
+def stagers(entries: Iterable[FolderEntry]) -> set[int]:
+    """Return the transactions that have staging folders."""
+    return {int(match[1]) for entry in entries if (match := _STAGING.match(entry.name)) is not None}
+
+
 def staging_of(transactions: Collection[int], entries: Iterable[FolderEntry]) -> list[str]:
     """Return the staging folders of transactions."""
     found = ((entry.name, _STAGING.match(entry.name)) for entry in entries)

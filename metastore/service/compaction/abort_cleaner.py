@@ -11,12 +11,12 @@ import structlog
 
 from metastore.idl import Table
 from metastore.rules.catalog.table_kinds import is_transactional
-from metastore.rules.transactions.acid_directories import NONE_OPEN, SeenWriteIds, decide, staging_of
+from metastore.rules.transactions.acid_directories import NONE_OPEN, SeenWriteIds, decide
 from metastore.rules.transactions.compactions import ABORT_CLEANUP, MAJOR, READY
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Metastore
 from metastore.service.changes.occupants import occupants
-from metastore.service.compaction.cleaner import aborted_in, delete
+from metastore.service.compaction.cleaner import aborted_in, delete, delete_staged
 from metastore.service.compaction.compaction_view import compactors, listed, places, write_ids
 from metastore.service.compaction.initiator import enqueue
 from metastore.store.catalog.partitions import partitions as partition_rows
@@ -101,11 +101,11 @@ def _clean_object(metastore: Metastore, where: CompactedObject) -> None:
         made_by = metastore.database.read(lambda session, entries=entries: compactors(session, entries, NONE_OPEN, none_open=True))  # type: ignore[misc]  # bound now
         state = decide(entries, view, made_by, strict=False)
         if table is not None:
-            delete(metastore, table, where.partition, folder, [*state.aborted, *staging_of(transactions, entries)])
+            delete(metastore, table, where.partition, folder, state.aborted)
         if left := aborted_in(state.partly_aborted, view.aborted, state.aborted):
             kept[folder] = left
-    if table is not None and table.partitionKeys and is_transactional(table):
-        delete(metastore, table, None, table.sd.location, staging_of(transactions, listed(metastore, table.sd.location)))
+    if table is not None and is_transactional(table):
+        delete_staged(metastore, table)
     metastore.database.write(
         lambda session: compaction_sources.delete_transactions(session, where, transactions, sorted(set().union(*kept.values())))
     )

@@ -15,7 +15,7 @@ import structlog
 from metastore.errors import MetaError
 from metastore.idl import Table
 from metastore.rules.catalog.table_kinds import is_transactional, is_true, parameter
-from metastore.rules.transactions.acid_directories import Delta, FolderState, SeenWriteIds, decide
+from metastore.rules.transactions.acid_directories import Delta, FolderState, SeenWriteIds, decide, stagers, staging_of
 from metastore.rules.transactions.compactions import (
     ABORT_CLEANUP,
     FAILED,
@@ -129,22 +129,25 @@ def _clean_compacted(metastore: Metastore, ready: Ready) -> bool:
     metastore.database.write(lambda session: compactions.update(session, [entry.id], PENDING, cleaner_started_ms=now_ms()))
     entries = listed(metastore, place.location)
 
-    def read(session: Session) -> tuple[FolderState, SeenWriteIds, Collection[int]]:
+    def read(session: Session) -> tuple[FolderState, SeenWriteIds, Collection[int], list[int]]:
+        aborted = compaction_sources.aborted_up_to(session, where, highest)
         view = write_ids(session, where, highest)
         none_open = ready.lowest_open > ready.clock.last
         seen = compactors(session, entries, ready.lowest_open, none_open=none_open, own=entry.transaction)
-        return decide(entries, view, seen, strict=False), view, seen.open
+        return decide(entries, view, seen, strict=False), view, seen.open, aborted
 
-    state, view, others = metastore.database.read(read)
+    state, view, others, aborted = metastore.database.read(read)
     doomed = [*state.obsolete, *state.aborted]
     delete(metastore, table, where.partition, place.location, doomed)
+    if aborted:
+        delete_staged(metastore, table)
     if others:  # directories that they replaced would stay if this entry ended now
         reason = waits_for_compactors(others, ready.lowest_open)
         if entry.error != reason:
             metastore.database.write(lambda session: compactions.update(session, [entry.id], [READY], error=reason))
         return False
     kept = aborted_in(state.partly_aborted, view.aborted, doomed)
-    return metastore.database.write(lambda session: succeed(session, entry, highest, kept))
+    return metastore.database.write(lambda session: succeed(session, entry, highest, aborted, kept))
 
 
 def aborted_in(deltas: Iterable[Delta], aborted: Collection[int], doomed: Collection[str]) -> set[int]:
@@ -179,6 +182,14 @@ def delete(metastore: Metastore, table: Table, partition: str | None, location: 
     log.info("deleted directories that nobody reads", location=location, names=[name.rpartition("/")[2] for name in doomed])
 
 
+def delete_staged(metastore: Metastore, table: Table) -> None:
+    """Delete the staging folders of transactions that have ended, which are in the table's own directory. MetaError."""
+    entries = listed(metastore, table.sd.location)
+    if found := stagers(entries):  # a transaction begins before it has a folder, so none of them begins from now on
+        done = metastore.database.read(lambda session: compaction_sources.ended(session, found))
+        delete(metastore, table, None, table.sd.location, staging_of(done, entries))
+
+
 def _found(metastore: Metastore, session: Session, where: CompactedObject) -> tuple[Table, Place] | None:
     """Return an object's table and the location of its files, None when it is gone. MetaError, CleaningRefused."""
     table = tables.find(session, *where[:3])
@@ -200,7 +211,7 @@ def _delete_gone(metastore: Metastore, session: Session, entry: QueueEntry) -> b
     """End the entry of an object that was dropped, if it still is not there."""
     if _found(metastore, session, entry.object) is not None:
         return False
-    compaction_sources.delete_all(session, entry.object)
+    compaction_sources.delete_completed(session, entry.object)
     return succeed(session, entry, None)
 
 

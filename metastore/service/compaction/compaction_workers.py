@@ -238,13 +238,18 @@ def mark_cleaned(call: Call, info: CompactionInfoStruct) -> None:
 
     def work(session: Session) -> None:
         entry = _locked(session, info, FOLLOWS[SUCCEEDED], "marked as cleaned")
-        succeed(session, entry, info.highestWriteId or entry.highest_write_id)
+        highest = info.highestWriteId or entry.highest_write_id
+        aborted = compaction_sources.aborted_up_to(session, entry.object, highest) if highest else ()
+        succeed(session, entry, highest, aborted)
 
     call.database.write(work)
 
 
-def succeed(session: Session, entry: QueueEntry, highest: int | None, kept: Iterable[int] = ()) -> bool:
-    """End an entry well and forget the writes up to `highest`, but aborted ones with the write ids `kept`; return whether it existed."""
+def succeed(session: Session, entry: QueueEntry, highest: int | None, aborted: Sequence[int] = (), kept: Iterable[int] = ()) -> bool:
+    """End an entry well; return whether it existed.
+
+    The completed writes up to `highest` are forgotten, and those of `aborted` transactions but for the write ids `kept`.
+    """
     changed = compactions.update(
         session,
         [entry.id],
@@ -257,7 +262,9 @@ def succeed(session: Session, entry: QueueEntry, highest: int | None, kept: Iter
     if changed:
         compactions.delete_of_object(session, entry.object, ABORT_CLEANUP, [READY])
         if highest is not None:
-            compaction_sources.delete(session, entry.object, highest, sorted(kept))
+            compaction_sources.delete_completed(session, entry.object, highest)
+        if aborted:
+            compaction_sources.delete_transactions(session, entry.object, aborted, sorted(kept))
     return changed > 0
 
 

@@ -20,6 +20,7 @@ from metastore.store.schema.model import (
     materialization_rebuilds,
     min_history,
     transaction_components,
+    transactions,
     write_id_counters,
     write_id_ranges,
     write_ids,
@@ -27,6 +28,7 @@ from metastore.store.schema.model import (
 )
 from metastore.store.transactions import locks
 from metastore.store.transactions import write_ids as write_ids_rows
+from metastore.store.transactions.transactions import ABORTED
 from metastore.store.transactions.write_ids import TableKey, named
 
 ORDER = (
@@ -73,8 +75,12 @@ def _deletable(table: sa.Table) -> list[sa.ColumnElement[bool]]:
 
 DELETE_TABLE = [sa.delete(table).where(*_of_table(table), *_deletable(table)) for table in ORDER]
 DELETE_DATABASE = [sa.delete(table).where(*_of_database(table), *_deletable(table)) for table in ORDER]
+_ABORTED = sa.exists().where(transactions.c.id == transaction_components.c.transaction_id, transactions.c.state == constant(ABORTED))
+_STAYS = {transaction_components: [~_ABORTED]}
+"""An aborted transaction may have left files in the table's own directory: the abort cleaner deletes them, and then the rows."""
 DELETE_PARTITIONS = [
-    sa.delete(table).where(*_of_table(table), Among(table.c.partition, "names"), *_deletable(table)) for table in PARTITIONED
+    sa.delete(table).where(*_of_table(table), Among(table.c.partition, "names"), *_deletable(table), *_STAYS.get(table, ()))
+    for table in PARTITIONED
 ]
 
 

@@ -5,7 +5,7 @@ One function per statement. This module reads the rows of transactions and remov
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -16,7 +16,7 @@ from metastore.store.core.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema.model import compaction_metrics, compactions, transaction_components, transactions
 from metastore.store.transactions.components import OF_TABLE, has_no_conflicts
-from metastore.store.transactions.transactions import min_open
+from metastore.store.transactions.transactions import OPEN, min_open
 from metastore.store.transactions.write_ids import is_table
 
 COMPONENT, COMPACTION_METRIC = transaction_components.c, compaction_metrics.c
@@ -68,15 +68,8 @@ ABORTED_AT = (
     .select_from(transaction_components.join(transactions, TRANSACTION.id == COMPONENT.transaction_id))
     .where(*is_object(COMPONENT), TRANSACTION.state == constant("a"))
 )
-_ABORTED_IDS = sa.select(TRANSACTION.id).where(TRANSACTION.state == constant("a"))
 _COMPLETED = (*is_object(COMPONENT), COMPONENT.committed_ms.is_not(None), has_no_conflicts(COMPONENT, sa.bindparam("min_open")))
 DELETE_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED, COMPONENT.write_id <= sa.bindparam("high"))
-DELETE_ABORTED = sa.delete(transaction_components).where(
-    *is_object(COMPONENT),
-    COMPONENT.write_id <= sa.bindparam("high"),
-    ~Among(COMPONENT.write_id, "kept"),
-    COMPONENT.transaction_id.in_(_ABORTED_IDS),
-)
 DELETE_TRANSACTIONS = sa.delete(transaction_components).where(
     Among(COMPONENT.transaction_id, "keys"),
     *OF_TABLE,
@@ -84,7 +77,6 @@ DELETE_TRANSACTIONS = sa.delete(transaction_components).where(
     sa.or_(COMPONENT.write_id.is_(None), ~Among(COMPONENT.write_id, "kept")),
 )
 DELETE_ALL_COMPLETED = sa.delete(transaction_components).where(*_COMPLETED)
-DELETE_ALL_ABORTED = sa.delete(transaction_components).where(*is_object(COMPONENT), COMPONENT.transaction_id.in_(_ABORTED_IDS))
 METRIC = (
     COMPACTION_METRIC.database == sa.bindparam("database_key"),
     COMPACTION_METRIC.table == sa.bindparam("table_key"),
@@ -133,6 +125,11 @@ def aborted_at(session: Session, where: CompactedObject) -> list[Row]:
     return list(session.rows(ABORTED_AT, **named_object(where)))
 
 
+def aborted_up_to(session: Session, where: CompactedObject, high: int) -> list[int]:
+    """Return the aborted transactions, ascending, that wrote to exactly one object with a write id up to `high`."""
+    return sorted({transaction for transaction, _, write_id in aborted_at(session, where) if write_id is not None and write_id <= high})
+
+
 def unsettled(session: Session, where: CompactedObject, high: int, states: Sequence[str]) -> list[tuple[int, str]]:
     """Return (write id, state) of a table's write ids up to `high` whose transactions are in one of the states, but not committed."""
     rows = session.rows(UNSETTLED, **named_object(where), high=high, states=list(states))
@@ -144,24 +141,23 @@ def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, tuple
     return {int(key): (str(state), commit) for key, state, commit in session.rows(STATES, keys=list(keys))} if keys else {}
 
 
-def delete(session: Session, where: CompactedObject, high: int, kept: Sequence[int]) -> None:
-    """Remove an object's completed writes, and aborted ones but those with the write ids `kept`, up to a write id.
+def ended(session: Session, keys: Collection[int]) -> set[int]:
+    """Return the transactions that were committed or aborted; one without a row has ended if all open ones are later."""
+    found, lowest = transaction_states(session, sorted(keys)), min_open(session)
+    return {key for key in keys if (found[key][0] != OPEN if key in found else key < lowest)}
 
-    Changes that an open transaction may conflict with stay.
-    """
-    session.execute(DELETE_COMPLETED, **named_object(where), high=high, min_open=min_open(session))
-    session.execute(DELETE_ABORTED, **named_object(where), high=high, kept=[-1, *kept])
+
+def delete_completed(session: Session, where: CompactedObject, high: int | None = None) -> None:
+    """Remove an object's completed writes, up to a write id if one is given. Changes that an open transaction may conflict with stay."""
+    if high is None:
+        session.execute(DELETE_ALL_COMPLETED, **named_object(where), min_open=min_open(session))
+    else:
+        session.execute(DELETE_COMPLETED, **named_object(where), high=high, min_open=min_open(session))
 
 
 def delete_transactions(session: Session, where: CompactedObject, keys: Sequence[int], kept: Sequence[int]) -> None:
     """Remove the components of transactions on exactly one object, except those with the write ids `kept`."""
     session.execute(DELETE_TRANSACTIONS, **named_object(where), keys=list(keys), kept=[-1, *kept])
-
-
-def delete_all(session: Session, where: CompactedObject) -> None:
-    """Remove all completed and aborted writes to an object that is gone, but changes that an open transaction may conflict with."""
-    session.execute(DELETE_ALL_COMPLETED, **named_object(where), min_open=min_open(session))
-    session.execute(DELETE_ALL_ABORTED, **named_object(where))
 
 
 def metric_version(session: Session, key: tuple[str, str, str, str]) -> int | None:

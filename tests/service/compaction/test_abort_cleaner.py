@@ -8,11 +8,13 @@ import pytest
 from metastore.idl import CompactionType
 from metastore.service.call.context import Call
 from metastore.service.catalog.partitions.alter_partitions import alter_partitions
+from metastore.service.catalog.partitions.drop_partitions import drop_partition
 from metastore.service.catalog.partitions.partitions import get_partition
 from metastore.service.catalog.tables.tables import drop_table
 from metastore.service.compaction import compaction_workers
 from metastore.service.compaction.abort_cleaner import clean_aborted
 from metastore.service.compaction.cleaner import clean
+from metastore.service.transactions.house_keeping import keep_house
 from tests.service.compaction.test_initiator import acid_table, get_table_of
 from tests.support.acid import acid_steps as acid
 from tests.support.acid.cleaning import MAJOR, names, queue_unasked, rush, shown, stuck, work, written
@@ -74,6 +76,33 @@ def test_staging_folders_of_aborted_transactions_are_deleted(
     acid.end(call.metastore, aborted, "a")
     assert clean_aborted(make_metastore(compactor_aborted_number=0)) == 1
     assert names(folder) == sorted([f".staging_txn_{opened}_0_insert", f".staging_txn_{aborted}1_0_insert"])
+
+
+def test_staging_folders_of_all_ended_transactions_are_deleted(call: Call, make_metastore: MetastoreMaker) -> None:
+    """A commit may not have deleted its own, and a transaction may be forgotten before a cleaning."""
+    name, folder = acid_table(call)
+    committed, aborted, forgotten, opened = (acid.begin(call.metastore) for _ in range(4))
+    acid.intend(call.metastore, name, aborted, acid.allocate(call.metastore, name, aborted))
+    for transaction, state in ((committed, "c"), (aborted, "a"), (forgotten, "a")):
+        acid.fill(folder / f".staging_txn_{transaction}_0_insert")
+        acid.end(call.metastore, transaction, state)
+    acid.fill(folder / f".staging_txn_{opened}_0_insert")
+    metastore = make_metastore(compactor_aborted_number=0)
+    keep_house(metastore)
+    assert clean_aborted(metastore) == 1
+    assert names(folder) == [f".staging_txn_{opened}_0_insert"]
+
+
+def test_staging_folders_outlive_a_partition_until_they_are_cleaned(call: Call, make_metastore: MetastoreMaker) -> None:
+    name, folder = acid_table(call, keys=(("k", "string"),))
+    add_partitions(call, name, [["1"]])
+    written(call, name, folder / "k=1", 1, partition="k=1")
+    killed, _ = acid.write(call.metastore, name, str(folder / "k=1"), partition="k=1", state="a")
+    acid.fill(folder / f".staging_txn_{killed}_0_insert")
+    drop_partition(call, name, ["1"], delete_data=True)
+    assert [row["transaction_id"] for row in acid.rows(call.metastore, acid.COMPONENTS)] == [killed]
+    assert clean_aborted(make_metastore(compactor_aborted_number=0)) == 1
+    assert (names(folder), acid.rows(call.metastore, acid.COMPONENTS)) == ([], [])
 
 
 def test_an_aborted_dynamic_insert_is_looked_for_in_every_partition(call: Call, make_metastore: MetastoreMaker, tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from metastore.cli.transactions.compactions import reason
+from metastore.idl import TxnType
 from metastore.service.call.context import Call, Metastore
 from metastore.service.call.names import TableName
 from metastore.service.catalog.partitions.partitions import get_partition
 from metastore.service.catalog.tables.alter_table import alter_table
 from metastore.service.catalog.tables.tables import drop_table
 from metastore.service.compaction import cleaner
+from metastore.service.compaction.abort_cleaner import clean_aborted
 from metastore.service.compaction.cleaner import clean
 from tests.service.compaction.test_initiator import acid_table, get_table_of
 from tests.support.acid import acid_steps as acid
@@ -102,6 +104,47 @@ def test_aborted_directories_below_the_compaction_go_with_it(call: Call) -> None
     assert left == [late], "what is above the compaction may still be there"
 
 
+@pytest.mark.parametrize("partition", [None, "k=1"])
+def test_staging_folders_of_aborted_transactions_go_before_these_are_forgotten(call: Call, partition: str | None) -> None:
+    name, table_folder = acid_table(call, keys=(("k", "string"),) if partition else ())
+    if partition:
+        add_partitions(call, name, [["1"]])
+    folder = table_folder / (partition or "")
+    written(call, name, folder, 1, partition=partition)
+    killed, _ = acid.write(call.metastore, name, str(folder), partition=partition, state="a")
+    work(call, name, folder, 2, partition=partition)
+    later, _ = acid.write(call.metastore, name, str(folder), partition=partition, state="o")
+    for transaction in (killed, later):
+        acid.fill(table_folder / f".staging_txn_{transaction}_0_insert")
+    assert clean(call.metastore) == 1
+    assert [each for each in names(table_folder) if each.startswith(".staging")] == [f".staging_txn_{later}_0_insert"]
+    assert [row["transaction_id"] for row in acid.rows(call.metastore, acid.COMPONENTS) if row["operation"] == "i"] == [later]
+
+
+def test_a_compactor_that_is_aborted_during_a_cleaning_is_not_forgotten(
+    call: Call, make_metastore: MetastoreMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, folder = acid_table(call)
+    written(call, name, folder, 1)
+    _, done = work(call, name, folder, 1)
+    silent = acid.begin(call.metastore, kind=TxnType.COMPACTION)
+    acid.intend(call.metastore, name, silent, 1, by="c")
+    staged = folder / f".staging_txn_{silent}_base"
+    acid.fill(staged)
+    delete = cleaner.delete
+
+    def abort_first(*args: object) -> None:
+        acid.end(call.metastore, silent, "a")
+        delete(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(cleaner, "delete", abort_first)
+    assert clean(call.metastore) == 1
+    monkeypatch.undo()
+    assert names(folder) == [staged.name, f"base_0000001_v{done:07d}"]
+    assert clean_aborted(make_metastore(compactor_aborted_number=0)) == 1
+    assert names(folder) == [f"base_0000001_v{done:07d}"]
+
+
 def test_aborted_writes_are_remembered_while_a_wide_delta_holds_them(call: Call) -> None:
     name, folder = acid_table(call)
     written(call, name, folder, 2)
@@ -164,7 +207,7 @@ def test_partitions_are_cleaned_and_the_table_itself_never(call: Call) -> None:
 
 
 @pytest.mark.parametrize("what", ["table", "partition"])
-def test_a_missing_object_needs_no_cleaning(call: Call, what: str) -> None:
+def test_a_missing_object_needs_no_cleaning(call: Call, make_metastore: MetastoreMaker, what: str) -> None:
     name, folder = acid_table(call, keys=(("k", "string"),))
     if what == "table":
         drop_table(call, name, delete_data=True)
@@ -175,6 +218,7 @@ def test_a_missing_object_needs_no_cleaning(call: Call, what: str) -> None:
     assert clean(call.metastore) == 1
     assert (states(call), names(folder)) == (["succeeded"], before)
     assert acid.rows(call.metastore, acid.COMPLETED) == []
+    assert clean_aborted(make_metastore(compactor_aborted_number=0)) == 1
     assert [row for row in acid.rows(call.metastore, acid.COMPONENTS) if row["operation"] != "c"] == []
 
 
