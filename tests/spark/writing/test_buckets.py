@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that everyone gives it
 
@@ -40,7 +41,7 @@ def placed(spark: SparkSession, table: AcidTable) -> dict[int, set[tuple[int, st
         paths = sorted(root.rglob("bucket_*"))
         try:
             return read_placed(spark, paths)
-        except Py4JJavaError:
+        except (AnalysisException, Py4JJavaError):  # the first if the path is gone before Spark looks, the second after
             if all(path.exists() for path in paths):
                 raise
 
