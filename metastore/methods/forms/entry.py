@@ -28,9 +28,9 @@ class Shadowed(Enum):
     BY_KIND = ""
     """A method that reads always, one that changes something with `--send-changes`."""
     AFTER_CHANGES = "with changes"
-    """Only with `--send-changes`: it uses numbers that each side gives itself, or changes the state of a connection or a cache."""
+    """Only with `--send-changes`: for methods that use numbers of transactions or locks, or change the state of a connection or a cache."""
     NEVER = "never"
-    """It is about the server itself, or about secrets that each server makes for itself."""
+    """For methods about the server itself, or about secrets that each server makes for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Method:
     replica: bool = False
     """Whether a replica may answer: the method reads the catalog, and nothing of transactions."""
     shadowed: Shadowed = Shadowed.BY_KIND
-    """The cases in which it is sent to a shadow's secondary too."""
+    """The cases in which a shadow sends the method to its secondary too."""
     sign: Sign | None = None
     """The sign that its calls give of their client's release."""
     ends_for_4: bool = False

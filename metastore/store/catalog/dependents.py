@@ -75,11 +75,15 @@ def _deletable(table: sa.Table) -> list[sa.ColumnElement[bool]]:
 
 DELETE_TABLE = [sa.delete(table).where(*_of_table(table), *_deletable(table)) for table in ORDER]
 DELETE_DATABASE = [sa.delete(table).where(*_of_database(table), *_deletable(table)) for table in ORDER]
-_ABORTED = sa.exists().where(transactions.c.id == transaction_components.c.transaction_id, transactions.c.state == constant(ABORTED))
-_STAYS = {transaction_components: [~_ABORTED]}
-"""An aborted transaction may have left files in the table's own directory: the abort cleaner deletes them, and then the rows."""
+_NOT_ABORTED = ~sa.exists().where(transactions.c.id == transaction_components.c.transaction_id, transactions.c.state == constant(ABORTED))
+"""An aborted transaction may have left files in the table's own directory: the abort cleaner deletes the files, and then its rows."""
 DELETE_PARTITIONS = [
-    sa.delete(table).where(*_of_table(table), Among(table.c.partition, "names"), *_deletable(table), *_STAYS.get(table, ()))
+    sa.delete(table).where(
+        *_of_table(table),
+        Among(table.c.partition, "names"),
+        *_deletable(table),
+        *([_NOT_ABORTED] if table is transaction_components else ()),
+    )
     for table in PARTITIONED
 ]
 
