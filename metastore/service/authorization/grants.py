@@ -108,6 +108,12 @@ class _Snapshot:
         self.number = number
         self.owners = owners
         self.rights: dict[Who, Rights] = {}
+        self.looked: tuple[object | None, float] = (None, 0.0)
+        """The last look at the count: the renewal before it (see `Grants`), and the time until which it holds."""
+
+    def holds(self, renewal: object, now: float) -> bool:
+        """Return whether the count was looked at after a renewal, and less than `LOOK_AGAIN` ago."""
+        return self.looked[0] is renewal and now < self.looked[1]
 
 
 class Grants(Authorizer):
@@ -118,12 +124,13 @@ class Grants(Authorizer):
     def __init__(self, database: Database) -> None:
         self._database = database
         self._snapshot: _Snapshot | None = None
-        self._look_at = 0.0
+        self._renewal = object()
+        """Another object after each change of this process."""
         self._lock = threading.Lock()
 
     def renew(self) -> None:
-        """Look at the count of changes when something is asked next."""
-        self._look_at = 0.0
+        """Look at the count of changes before something is answered next."""
+        self._renewal = object()
 
     def allowed(self, who: Who, asked: Sequence[Access]) -> list[bool]:
         """Answer by the user's privileges."""
@@ -158,21 +165,19 @@ class Grants(Authorizer):
 
     def _current(self) -> _Snapshot:
         found, now = self._snapshot, time.monotonic()
-        if found is not None and now < self._look_at:
+        if found is not None and found.holds(self._renewal, now):
             return found
         with self._lock:
-            if self._snapshot is not None and now < self._look_at:
-                return self._snapshot
-            # First, so that a change that comes while this reads makes the next question look again.
-            self._look_at = now + LOOK_AGAIN
-            try:
+            # The renewal is taken before the count is read: a change that comes meanwhile makes the next question look again. Other
+            # callers wait here until then, since the snapshot before would still allow them a right that was just revoked.
+            found, renewal = self._snapshot, self._renewal
+            if found is None or not found.holds(renewal, now):
                 number = self._database.read(authorization_changes.number)
-                if self._snapshot is None or self._snapshot.number != number:
-                    self._snapshot = _Snapshot(number, self._database.read(authorization.database_owners))
-            except BaseException:
-                self._look_at = 0.0
-                raise
-            return self._snapshot
+                if found is None or found.number != number:
+                    found = _Snapshot(number, self._database.read(authorization.database_owners))
+                found.looked = renewal, now + LOOK_AGAIN
+                self._snapshot = found
+            return found
 
     def _rights(self, snapshot: _Snapshot, who: Who) -> Rights:
         found = snapshot.rights.get(who)
