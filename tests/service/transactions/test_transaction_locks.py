@@ -11,6 +11,7 @@ from metastore.idl import DataOperationType, LockRequest, LockState, TxnType
 from metastore.service.call.clock import now_ms
 from metastore.service.call.context import Call
 from metastore.service.transactions import house_keeping, locks
+from metastore.store.core.database import Session
 from metastore.store.drivers.contract import Row
 from metastore.store.schema import model as schema
 from metastore.store.transactions import locks as lock_rows
@@ -191,8 +192,6 @@ def test_a_request_gives_up_holders_whose_transactions_timed_out(call: Call, mak
 
 
 def _held(call: Call) -> list[Held]:
-    from metastore.store.transactions import locks as lock_rows
-
     return call.database.read(lock_rows.all_of)
 
 
@@ -210,17 +209,26 @@ def test_asking_again_gives_up_holders_that_timed_out_meanwhile(call: Call, make
 
 
 def test_a_heartbeat_of_the_transaction_keeps_its_locks(call: Call, make_metastore: MetastoreMaker) -> None:
-    impatient = call_of(make_metastore(txn_timeout=0.2))
+    """Beats of a minute ago are too old, new ones hold for a minute, so that no pause of the machine decides."""
+    impatient = call_of(make_metastore(txn_timeout=60))
     key = begin_one(call)
     held, _ = ask(call, component(EXCLUSIVE), transaction=key)
     waiting, _ = ask(call, component(READ))
-    started = now_ms()
-    while now_ms() - started < 500:
+
+    def grow_old(session: Session) -> None:
+        for table in ("transactions", "locks"):
+            session.cursor.execute(f"UPDATE {table} SET heartbeat_ms = {now_ms() - 60_001}")
+
+    for _ in range(2):
+        call.database.write(grow_old)
         locks.heartbeat(call, held, key)
         locks.heartbeat(call, waiting, 0)
         assert check(impatient, waiting) == WAITING
         house_keeping.keep_house(impatient.metastore)
-    assert rows(call, schema.transactions, "state", id=key) == [("o",)]
+        assert rows(call, schema.transactions, "state", id=key) == [("o",)]
+    call.database.write(grow_old)
+    assert check(impatient, waiting) == GRANTED
+    assert rows(call, schema.transactions, "state", id=key) == [("a",)]
 
 
 def test_leavings_of_an_ended_transaction_hold_nobody_back(call: Call) -> None:
