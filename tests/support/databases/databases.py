@@ -99,6 +99,11 @@ def fresh(kind: str, folder: Path) -> Iterator[str]:
         execute(url, f"DROP DATABASE {name}" + (" WITH (FORCE)" if kind == "postgresql" else ""))
 
 
+FIRST_ID = 1_000_000
+"""The first id of each table's rows on a server, as its rows do not begin at 1 for each test: no row has the small number by which a test
+names something that is not there."""
+
+
 class Migrated:
     """One database of a kind with the current schema; each test gets it, or for SQLite a copy of it, without rows."""
 
@@ -114,6 +119,9 @@ class Migrated:
         if kind == "sqlite":
             with closing(sqlite3.connect(str(make_url(url).database))) as connection:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        else:
+            with closing(connect(make_url(url))) as connection, closing(connection.cursor()) as cursor:
+                (_set_ids_postgresql if kind == "postgresql" else _set_ids_mysql)(cursor)
 
     def take(self, folder: Path) -> Iterator[str]:
         """Yield the URL of an empty database with the schema; on a server the ids of its rows go on from those before."""
@@ -129,6 +137,18 @@ class Migrated:
     def copy_to(self, path: Path) -> None:
         """Copy the database, of SQLite, to a file."""
         shutil.copy(str(make_url(self.url).database), path)
+
+
+def _set_ids_postgresql(cursor: Any) -> None:
+    cursor.execute("SELECT sequencename FROM pg_sequences WHERE schemaname = current_schema()")
+    for (name,) in cursor.fetchall():
+        cursor.execute(f"ALTER SEQUENCE {name} RESTART WITH {FIRST_ID}")
+
+
+def _set_ids_mysql(cursor: Any) -> None:
+    cursor.execute("SELECT table_name FROM information_schema.columns WHERE table_schema = DATABASE() AND extra = 'auto_increment'")
+    for (name,) in cursor.fetchall():
+        cursor.execute(f"ALTER TABLE `{name}` AUTO_INCREMENT = {FIRST_ID}")
 
 
 def _empty_postgresql(cursor: Any) -> None:
