@@ -304,7 +304,7 @@ def test_a_commit_sets_a_parameter_of_a_table_and_a_lost_one_does_not(call: Call
     for wrong in (
         CommitTxnKeyValue(tableId=key, key="other", value="3"),
         CommitTxnKeyValue(tableId=key, key="_meta_new", value="3"),
-        CommitTxnKeyValue(tableId=10**6, key="_meta_version", value="3"),
+        CommitTxnKeyValue(tableId=77, key="_meta_version", value="3"),
     ):
         with pytest.raises(MetaError, match="can not set parameter"):
             commit(call, third, keyValue=wrong)

@@ -99,7 +99,7 @@ def fresh(kind: str, folder: Path) -> Iterator[str]:
         execute(url, f"DROP DATABASE {name}" + (" WITH (FORCE)" if kind == "postgresql" else ""))
 
 
-FIRST_ID = 1_000_000
+FIRST_ID = 3_141_593
 """The first id of each table's rows on a server, as its rows do not begin at 1 for each test: no row has the small number by which a test
 names something that is not there."""
 
