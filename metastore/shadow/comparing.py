@@ -1,7 +1,7 @@
 """Compare the replies of two metastores to one call, field by field. Never asks, never counts.
 
 Values between which Java's clients can not distinguish count as the same: a field that is not set and an empty list, an unset number and 0.
-Lists without a promised order are compared by the names of their elements, and errors by their kind, not their text.
+Lists without a promised order are compared by the names of their elements, lists of columns by their order, and errors by their kind.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 from thriftpy2.thrift import TApplicationException, TPayload
 
 from metastore import idl
+from metastore.methods import METHODS
 from metastore.shadow.ignored import FIELDS, NUMBERS, PARAMETERS, PARAMETERS_STAND_FOR, STANDS_FOR
 
-ORDERED = "partition_name_to_vals"
-"""The only method that returns texts in an order that means something. Lists of columns have their order everywhere."""
 _NAMES = (
     "catName", "dbName", "dbname", "tableName", "tblName", "tablename", "partitionname", "objectName", "functionName", "roleName",
     "scheduleName", "name", "colName", "values", "principalName", "fullTableName", "poolPath", "triggerName", "entityName",
@@ -50,7 +49,7 @@ def differences(method: str, one: Any, other: Any, *, same_numbers: bool = False
     if left.kind != "success":
         return []
     left_out = FIELDS if same_numbers else FIELDS | NUMBERS
-    return list(_differ("success", left.value, right.value, left_out, loose=0 if method == ORDERED else 2))
+    return list(_differ("success", left.value, right.value, left_out, loose=0 if METHODS[method].ordered else 2))
 
 
 def is_unknown(reply: Any) -> bool:

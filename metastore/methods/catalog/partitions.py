@@ -344,7 +344,7 @@ METHODS = (
         replica=True,
         sign=Sign.SINCE_4,
     ),
-    reads("partition_name_to_vals", lambda call, args: partition_values(args.part_name) if args.part_name else [], OPEN),
+    reads("partition_name_to_vals", lambda call, args: partition_values(args.part_name) if args.part_name else [], OPEN, ordered=True),
     reads("partition_name_to_spec", lambda call, args: partition_spec(args.part_name) if args.part_name else {}, OPEN),
     reads("partition_name_has_valid_characters", _has_valid_characters, OPEN),
 )

@@ -47,6 +47,8 @@ class Method:
     """Whether a replica may answer: the method reads the catalog, and nothing of transactions."""
     shadowed: Shadowed = Shadowed.BY_KIND
     """The cases in which a shadow sends the method to its secondary too."""
+    ordered: bool = False
+    """Whether the order of the texts that it returns means something: a shadow compares them one by one."""
     sign: Sign | None = None
     """The sign that its calls give of their client's release."""
     ends_for_4: bool = False
