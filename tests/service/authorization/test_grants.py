@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +10,11 @@ import sqlalchemy as sa
 from thriftpy2.thrift import TApplicationException
 
 from metastore import idl
-from metastore.errors import InvalidObject, InvalidOperation, MetaError, NoSuchObject, PermissionDenied, UnknownDatabase
+from metastore.errors import InvalidObject, InvalidOperation, NoSuchObject, PermissionDenied, UnknownDatabase
 from metastore.service.authorization import decision, grants
 from metastore.service.call.context import Metastore
-from metastore.store.core import authorization_changes
-from metastore.store.core.database import Session
 from metastore.store.schema.model import tables
 from tests.service.authorization.callers import GROUP, ROLE, USER, As, Caller, bag, refusal, table
-from tests.support.catalog.catalog import MetastoreMaker
-from tests.support.servers.waiting import until
 
 pytestmark = pytest.mark.on_one_database
 
@@ -51,45 +45,6 @@ def test_the_owner_of_a_table_may_do_everything_with_it(root: Caller, as_user: A
         as_user("bob").get_table("shop", "orders")
     olga.drop_table("shop", "orders", True)
     assert root.get_all_tables("shop") == ["prices"]
-
-
-def test_a_revoked_right_does_not_hold_while_another_caller_reads_the_change(
-    root: Caller, as_user: As, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bob, eve, reads, may_read = as_user("bob"), as_user("eve"), threading.Event(), threading.Event()
-    root.grant_privileges(bag("SELECT", "bob", dbName="shop"))
-    assert bob.get_all_databases() == ["default", "shop"]
-    root.revoke_privileges(bag("SELECT", "bob", dbName="shop"))
-    number = authorization_changes.number
-
-    def held_up(session: Session) -> int:
-        reads.set()
-        assert may_read.wait(60)
-        return number(session)
-
-    monkeypatch.setattr(authorization_changes, "number", held_up)
-    with ThreadPoolExecutor(2) as threads:
-        first = threads.submit(eve.get_all_databases)
-        assert reads.wait(60)
-        second = threads.submit(bob.get_all_databases)
-        wait([second], timeout=0.3)  # an answer by the rights before the change would be there by then
-        may_read.set()
-        assert (first.result(60), second.result(60)) == (["default"], ["default"])
-
-
-def test_a_failure_to_read_the_changes_is_not_remembered(root: Caller, as_user: As, monkeypatch: pytest.MonkeyPatch) -> None:
-    bob = as_user("bob")
-    assert bob.get_all_databases() == ["default"]
-    root.grant_privileges(bag("SELECT", "bob", dbName="shop"))
-
-    def away(_: Session) -> int:
-        raise MetaError("the database is away")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(authorization_changes, "number", away)
-        with pytest.raises(MetaError, match="the database is away"):
-            bob.get_all_databases()
-    assert bob.get_all_databases() == ["default", "shop"]
 
 
 def test_a_missing_privilege_is_reported_as_hive_does(root: Caller, as_user: As) -> None:
@@ -390,27 +345,6 @@ def test_only_its_own_user_goes_on_with_a_lock(root: Caller, as_user: As) -> Non
     assert [each.user for each in bob.show_locks(idl.ShowLocksRequest()).locks] == ["olga"]
     assert as_user("eve").show_locks(idl.ShowLocksRequest()).locks == []
     as_user("olga").unlock(idl.UnlockRequest(lockid=held))
-
-
-def test_grants_of_another_server_show_within_a_second(root: Caller, as_user: As, make_metastore: MetastoreMaker) -> None:
-    other = Caller(make_metastore(authorization="grants"), "bob")
-    assert other.get_all_tables("shop") == []
-    root.grant_privileges(bag("SELECT", "bob", dbName="shop"))
-    assert until(lambda: other.get_all_tables("shop")) == ["orders", "prices"]
-
-
-def test_a_table_is_read_without_a_further_statement(root: Caller, as_user: As, server: Metastore) -> None:
-    request = idl.GetTableRequest(dbName="shop", tblName="orders")
-    root.grant_privileges(bag("SELECT", "bob", dbName="shop", objectName="orders"))
-    bob, seen = as_user("bob"), list[str]()
-    bob.get_table_req(request)
-    server.database.observer = seen.append
-    for _ in range(3):  # in the first a second may be over, after which changes are looked for
-        seen.clear()
-        bob.get_table_req(request)
-        if len(seen) == 1:
-            break
-    assert len(seen) == 1
 
 
 def test_a_dropped_table_leaves_no_rights_to_its_successor(root: Caller, as_user: As) -> None:
