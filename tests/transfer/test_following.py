@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +22,8 @@ from metastore.transfer.moving import move
 from metastore.transfer.opening import reader, writer
 from metastore.transfer.own.writer import OwnWriter
 from metastore.transfer.records import Key, Record
-from metastore.transfer.selection import EVERYTHING, Selection
+from metastore.transfer.selection import EVERYTHING, Selection, selection
+from metastore.transfer.thrift.calls import Calls
 from tests.support.catalog.full_catalog import Filler, columns, storage
 from tests.support.servers.servers import serving
 from tests.transfer.test_dumps import run
@@ -109,10 +113,10 @@ def test_by_comparison(going: Going) -> None:
 
 
 class Meanwhile:
-    """A reader whose source is changed between its log and its records."""
+    """A reader whose source is changed once within a round: after its log was read, or after its tables were listed."""
 
-    def __init__(self, going: Going) -> None:
-        self._going = going
+    def __init__(self, going: Going, change: Callable[[], None], after: str) -> None:
+        self._source, self._change, self._after = going.source, change, after
         self.skipped: list[str] = []
         self.name, self.kinds, self.seen = "meanwhile", going.source.kinds, going.source.seen
 
@@ -122,22 +126,125 @@ class Meanwhile:
         return 0
 
     def tables(self, selection: Selection) -> set[Key]:
-        return self._going.source.tables(selection)
+        found = self._source.tables(selection)
+        if self._after == "tables":
+            self._change()
+        return found
 
     def changes(self, after: int) -> object:
-        found = self._going.source.changes(after)
-        self._going.client.drop_partition_by_name("sales", "orders", "ds=2026-01-01/hr=1", False)
+        found = self._source.changes(after)
+        if self._after == "log":
+            self._change()
         return found
 
     def records(self, selection: Selection) -> Iterator[Record]:
-        return self._going.source.records(selection)
+        return self._source.records(selection)
 
 
 @pytest.mark.on_one_database
 @WITH_A_LOG
 def test_changes_during_a_round_come_with_the_next(going: Going) -> None:
-    follow(Meanwhile(going), going.target, EVERYTHING)  # type: ignore[arg-type]
+    def drop() -> None:
+        going.client.drop_partition_by_name("sales", "orders", "ds=2026-01-01/hr=1", False)
+
+    follow(Meanwhile(going, drop, "log"), going.target, EVERYTHING)  # type: ignore[arg-type]
     assert same(going) != []
+    follow(going.source, going.target, EVERYTHING)
+    assert same(going) == []
+
+
+def drop_the_database(going: Going) -> None:
+    """Drop `more` with its two tables."""
+    going.client.drop_database("more", True, True)
+
+
+@pytest.fixture
+def with_more(going: Going) -> Going:
+    """A source and its target with a database of tables only."""
+    client, root = going.client, f"{going.filler.root}/more"
+    client.create_database(idl.Database(name="more", locationUri=root))
+    going.filler.table("more", "plain", storage(f"{root}/plain", ("id", "int")))
+    going.filler.table("more", "days", storage(f"{root}/days", ("id", "int")), columns(("ds", "string")))
+    day = idl.Partition(values=["x"], dbName="more", tableName="days", sd=storage(f"{root}/days/ds=x", ("id", "int")), parameters={})
+    client.add_partitions([day])
+    going.filler.grant(idl.HiveObjectRef(objectType=idl.HiveObjectType.TABLE, dbName="more", objectName="plain", catName="hive"))
+    going.filler.grant(idl.HiveObjectRef(objectType=idl.HiveObjectType.DATABASE, dbName="more", catName="hive"))
+    follow(going.source, going.target, EVERYTHING)
+    assert same(going) == []
+    return going
+
+
+def test_a_database_that_is_dropped_after_its_tables_were_listed(with_more: Going) -> None:
+    follow(Meanwhile(with_more, partial(drop_the_database, with_more), "tables"), with_more.target, EVERYTHING)  # type: ignore[arg-type]
+    assert [each for each in same(with_more) if not each.startswith("position notification")] == []
+    follow(with_more.source, with_more.target, EVERYTHING)
+    assert same(with_more) == []
+
+
+@pytest.mark.on_one_database
+def test_a_dropped_database_stays_with_tables_that_are_not_followed(with_more: Going) -> None:
+    drop_the_database(with_more)
+    follow(with_more.source, with_more.target, selection(include=["more.days"]))
+    assert [each for each in same(with_more) if "days" in each] == []
+    with closing(reader(with_more.url)) as back:
+        assert {key for key in back.tables(EVERYTHING) if key[1] == "more"} == {("hive", "more", "plain")}
+
+
+def drop_lake(client: Client) -> None:
+    """Drop the catalog `lake` with its only database."""
+    client.drop_database("@lake#deep", True, False)
+    client.drop_catalog(idl.DropCatalogRequest("lake"))
+
+
+DROPS: dict[str, Callable[[Client], object]] = {
+    "get_databases": drop_lake,
+    "get_catalog": drop_lake,
+    "get_database": lambda client: client.drop_database("empty", True, False),
+    "get_all_tables": lambda client: client.drop_database("empty", True, False),
+    "get_functions": lambda client: client.drop_database("empty", True, False),
+    "get_function": lambda client: client.drop_function("sales", "f"),
+    "get_all_stored_procedures": lambda client: client.drop_database("empty", True, False),
+    "get_stored_procedure": lambda client: client.drop_stored_procedure(idl.StoredProcedureRequest("hive", "sales", "p1")),
+    "get_all_packages": lambda client: client.drop_database("empty", True, False),
+    "find_package": lambda client: client.drop_package(idl.DropPackageRequest("hive", "sales", "pk1")),
+    "get_dataconnector_req": lambda client: client.drop_dataconnector_req(idl.DropDataConnectorRequest("pg")),
+    "get_resource_plan": lambda client: client.drop_resource_plan(idl.WMDropResourcePlanRequest("plan", "default")),
+    "get_principals_in_role": lambda client: client.drop_role("lead"),
+    "list_roles": lambda client: client.drop_role("lead"),
+    "get_table_req": lambda client: client.drop_table("sales", "orders", False),
+    "get_table_statistics_req": lambda client: client.drop_table("sales", "bucketed", False),
+    "get_partition_names": lambda client: client.drop_table("sales", "orders", False),
+    "get_partitions_by_names": lambda client: client.drop_table("sales", "orders", False),
+    "get_partitions_statistics_req": lambda client: client.drop_table("sales", "orders", False),
+    "get_primary_keys": lambda client: client.drop_table("sales", "bucketed", False),
+    "list_privileges": lambda client: client.drop_table("sales", "orders", False),
+    "get_valid_write_ids": lambda client: client.drop_table("sales", "acid", False),
+}
+"""Functions by the method of the reader before whose first call they drop an object that is asked for."""
+QUICK = {"get_catalog", "get_database", "get_function", "get_resource_plan", "get_partition_names"}
+"""Methods that are not left to the slow tests."""
+
+
+@pytest.mark.on_one_database
+@WITH_A_LOG
+@pytest.mark.parametrize("method", [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in DROPS])
+def test_an_object_that_is_dropped_while_a_round_reads_it_is_left_out(going: Going, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The round reads two tables again, a partitioned one among them."""
+    for name in ("orders", "bucketed"):
+        changed = going.client.get_table_req(idl.GetTableRequest(dbName="sales", tblName=name)).table
+        changed.parameters["changed"] = "yes"
+        going.client.alter_table("sales", name, changed)
+    ask, first = Calls.ask, threading.Lock()
+
+    def after_the_drop(calls: Calls, called: str, *arguments: object, **options: object) -> object:
+        if called == method and first.acquire(blocking=False):
+            DROPS[method](going.client)
+        return ask(calls, called, *arguments, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Calls, "ask", after_the_drop)
+        follow(going.source, going.target, EVERYTHING)
+        assert first.locked()
     follow(going.source, going.target, EVERYTHING)
     assert same(going) == []
 

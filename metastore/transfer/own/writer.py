@@ -42,6 +42,7 @@ HAS_TABLES = sa.select(tables.c.id).limit(1)
 TABLES = sa.select(databases.c.catalog, databases.c.name, tables.c.name).select_from(
     tables.join(databases, tables.c.database_id == databases.c.id)
 )
+TABLES_OF = sa.select(tables.c.name).where(tables.c.database_id == sa.bindparam("key"))
 DELETE_INDEXES = sa.delete(indexes).where(
     sa.or_(indexes.c.table_id == sa.bindparam("key"), indexes.c.index_table_id == sa.bindparam("key"))
 )
@@ -141,20 +142,36 @@ class OwnWriter:
             if stored.kind not in kinds or not selection.wants(stored.kind):
                 continue
             if stored.is_kept:
-                for key, delete in self._kept_rows(session, stored.kind):
+                for key, number in self._kept_rows(session, stored.kind):
                     if key not in seen.get(stored.kind, ()) and selection.wants_key(stored.kind, key):
-                        delete()
+                        self._remove_kept(session, stored.kind, key, number, selection)
             elif stored.kind not in seen:
                 for table in (*_EMPTIED.get(stored.kind, ()), stored.table):
                     session.execute(sa.delete(table))
 
     @staticmethod
-    def _kept_rows(session: Session, kind: str) -> list[tuple[Key, Callable[[], None]]]:
-        """Return the keys of all catalogs, databases or roles, each with the function that removes it."""
+    def _kept_rows(session: Session, kind: str) -> list[tuple[Key, int]]:
+        """Return the keys of all catalogs, databases or roles, each with the number of its row, 0 where it has none."""
         if kind == "database":
-            return [((catalog, name), partial(database_rows.delete, session, number)) for catalog, name, number in session.rows(KEYS)]
-        delete = catalogs.delete if kind == "catalog" else roles.delete
-        return [((name,), partial(delete, session, name)) for (name,) in session.rows(sa.select(BY_KIND[kind].table.c.name))]
+            return [((catalog, name), number) for catalog, name, number in session.rows(KEYS)]
+        return [((name,), 0) for (name,) in session.rows(sa.select(BY_KIND[kind].table.c.name))]
+
+    def _remove_kept(self, session: Session, kind: str, key: Key, number: int, selection: Selection) -> None:
+        """Remove a catalog, database or role, a database with its wanted tables: the source may drop them after it has listed its tables.
+
+        A database with other contents stays, and so does its catalog.
+        """
+        if kind == "role":
+            roles.delete(session, key[0])
+        elif kind == "catalog":
+            if not database_rows.names(session, key[0]):
+                catalogs.delete(session, key[0])
+        else:
+            for table in [(*key, name) for name in session.column(TABLES_OF, key=number)]:
+                if selection.wants_table(*table):
+                    self._remove(session, table)
+            if not database_rows.contents(session, number):
+                database_rows.delete(session, number)
 
     def write(self, records: Iterable[Record]) -> None:
         """Write records that come in the order of their kinds."""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from metastore.client import Client, is_unknown_method
 from metastore.errors import MetaError
+from metastore.idl import NoSuchObjectException
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -61,6 +62,10 @@ class Calls:
             raise MetaError(f"{method}: {getattr(error, 'message', None) or error or type(error).__name__}") from error
         finally:
             self._idle.put(client)
+
+    def find(self, method: str, *arguments: Any, absent: Any = None) -> Any:
+        """Return the result of a method about an object; `absent` for one that is gone, and from a server that does not know the method."""
+        return self.ask(method, *arguments, absent=absent, missing=(NoSuchObjectException,))
 
     def _wait(self) -> None:
         if self._pause:

@@ -32,7 +32,7 @@ def of_table(calls: Calls, names: Names) -> list[Record]:
             asked = idl.PrimaryKeysRequest(db_name=database, tbl_name=table, catName=catalog)
         else:
             asked = getattr(idl, request)(catName=catalog, db_name=database, tbl_name=table)
-        reply = calls.ask(method, asked, missing=(idl.NoSuchObjectException,))
+        reply = calls.find(method, asked)
         found += _records(kind, names, getattr(reply, field, None) or (), name)
     return found
 

@@ -1,7 +1,7 @@
 """Read the records of a metastore over Thrift, with several connections and as fast as is allowed. It changes nothing.
 
-The calls are not of one moment, unless writers are stopped meanwhile. Objects that no method returns are not read (`KINDS_READ`), and
-statistics have no time of their making, and from Java's servers no bit vectors.
+The calls are not of one moment, unless writers are stopped meanwhile: an object that is dropped after it was listed is left out. Objects
+that no method returns are not read (`KINDS_READ`), and statistics have no time of their making, and from Java's servers no bit vectors.
 """
 
 from __future__ import annotations
@@ -75,20 +75,22 @@ class ThriftReader:
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield the records that are wanted."""
         self.skipped = [*_LEFT]
-        catalogs = sorted(self._catalogs())
-        databases = self._wanted(catalogs, selection)
+        catalogs = dict(self._of_catalogs(sorted(self._catalogs())))
+        found = dict(self._of_databases(self._wanted(list(catalogs), selection)))
+        databases = list(found)
         tables = self._tables.names(selection, databases)
+        roles = sorted(self._calls.ask("get_role_names"))
         steps: dict[str, Callable[[], Iterator[Record]]] = {
-            "role": self._roles,
-            "catalog": lambda: self._of_catalogs(catalogs),
+            "role": lambda: self._roles(roles),
+            "catalog": lambda: (Record("catalog", (name,), body) for name, body in catalogs.items()),
             "connector": self._connectors,
-            "database": lambda: self._of_databases(databases),
+            "database": lambda: (Record("database", where, body) for where, body in found.items()),
             "constraint": lambda: self._of_tables(tables),
             "function": lambda: self._functions(databases),
             "procedure": lambda: self._procedures(databases),
             "package": lambda: self._packages(databases),
-            "role_grant": self._role_grants,
-            "privilege": lambda: self._privileges(databases, tables),
+            "role_grant": lambda: self._role_grants(roles),
+            "privilege": lambda: self._privileges(databases, tables, roles),
             "resource_plan": self._resource_plans,
             "position": self._positions,
             "transaction": self._transactions,
@@ -122,33 +124,41 @@ class ThriftReader:
         return ["hive"] if reply is None else list(reply.names)
 
     def _databases(self, catalog: str) -> Sequence[str]:
-        found: Sequence[str] = self._calls.ask("get_databases", "*" if catalog == "hive" else f"@{catalog}#*")
+        found: Sequence[str] = self._calls.find("get_databases", "*" if catalog == "hive" else f"@{catalog}#*", absent=())
         return found
 
-    def _of_catalogs(self, names: Sequence[str]) -> Iterator[Record]:
+    def _of_catalogs(self, names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the names of the catalogs that are there, each with the body of its record."""
         for name in names:
-            reply = self._calls.ask("get_catalog", idl.GetCatalogRequest(name))
-            found = idl.Catalog(name=name) if reply is None else reply.catalog
-            if reply is None:
-                found.locationUri = self._calls.ask("get_database", "default").locationUri
-            body = {"description": found.description, "location": found.locationUri, "create_time": found.createTime or 0}
-            yield Record("catalog", (name,), body)
+            reply = self._calls.find("get_catalog", idl.GetCatalogRequest(name))
+            if reply is not None:
+                found = reply.catalog
+            elif self._calls.knows("get_catalog"):
+                continue
+            else:
+                found = idl.Catalog(name=name, locationUri=self._calls.ask("get_database", "default").locationUri)
+            yield name, {"description": found.description, "location": found.locationUri, "create_time": found.createTime or 0}
 
     def _connector_names(self) -> list[str]:
         return sorted(self._calls.ask("get_dataconnectors", absent=()))
 
     def _connectors(self) -> Iterator[Record]:
         for name in self._connector_names():
-            found = self._calls.ask("get_dataconnector_req", idl.GetDataConnectorRequest(name))
+            found = self._calls.find("get_dataconnector_req", idl.GetDataConnectorRequest(name))
+            if found is None:
+                continue
             body = {
                 "type": found.type, "url": found.url, "description": found.description, "parameters": found.parameters or {},
                 "owner_name": found.ownerName, "owner_type": found.ownerType, "create_time": found.createTime or 0,
             }  # fmt: skip
             yield Record("connector", (name,), body)
 
-    def _of_databases(self, names: Sequence[tuple[str, str]]) -> Iterator[Record]:
+    def _of_databases(self, names: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+        """Yield the names of the databases that are there, each with the body of its record."""
         for where in names:
-            yield Record("database", where, structs.database(self._calls.ask("get_database", prefixed(*where))))
+            found = self._calls.find("get_database", prefixed(*where))
+            if found is not None:
+                yield where, structs.database(found)
 
     def _of_tables(self, names: Sequence[Names]) -> Iterator[Record]:
         for found in self._calls.each(lambda each: constraints.of_table(self._calls, each), names):
@@ -156,28 +166,28 @@ class ThriftReader:
 
     def _functions(self, databases: Sequence[tuple[str, str]]) -> Iterator[Record]:
         for where in databases:
-            for name in sorted(self._calls.ask("get_functions", prefixed(*where), "*", absent=())):
-                found = self._calls.ask("get_function", prefixed(*where), name)
-                yield Record("function", (*where, name), structs.function(found))
+            for name in sorted(self._calls.find("get_functions", prefixed(*where), "*", absent=())):
+                found = self._calls.find("get_function", prefixed(*where), name)
+                if found is not None:
+                    yield Record("function", (*where, name), structs.function(found))
 
     def _procedures(self, databases: Sequence[tuple[str, str]]) -> Iterator[Record]:
         for where in databases:
-            for name in sorted(self._calls.ask("get_all_stored_procedures", idl.ListStoredProcedureRequest(*where), absent=())):
-                found = self._calls.ask("get_stored_procedure", idl.StoredProcedureRequest(*where, name))
-                yield Record("procedure", (*where, name), {"owner_name": found.ownerName, "source": found.source})
+            for name in sorted(self._calls.find("get_all_stored_procedures", idl.ListStoredProcedureRequest(*where), absent=())):
+                found = self._calls.find("get_stored_procedure", idl.StoredProcedureRequest(*where, name))
+                if found is not None:
+                    yield Record("procedure", (*where, name), {"owner_name": found.ownerName, "source": found.source})
 
     def _packages(self, databases: Sequence[tuple[str, str]]) -> Iterator[Record]:
         for where in databases:
-            for name in sorted(self._calls.ask("get_all_packages", idl.ListPackageRequest(*where), absent=())):
-                found = self._calls.ask("find_package", idl.GetPackageRequest(*where, name))
-                yield Record("package", (*where, name), {"owner_name": found.ownerName, "header": found.header, "body": found.body})
+            for name in sorted(self._calls.find("get_all_packages", idl.ListPackageRequest(*where), absent=())):
+                found = self._calls.find("find_package", idl.GetPackageRequest(*where, name))
+                if found is not None:
+                    yield Record("package", (*where, name), {"owner_name": found.ownerName, "header": found.header, "body": found.body})
 
-    def _role_names(self) -> list[str]:
-        return sorted(self._calls.ask("get_role_names"))
-
-    def _roles(self) -> Iterator[Record]:
+    def _roles(self, names: Sequence[str]) -> Iterator[Record]:
         """Yield the roles. Time and maker are only known of roles that somebody has."""
-        for name in self._role_names():
+        for name in names:
             known = [
                 each
                 for member in self._members(name)[:1]
@@ -190,11 +200,11 @@ class ThriftReader:
             yield Record("role", (name,), body)
 
     def _members(self, role: str) -> Sequence[Any]:
-        reply = self._calls.ask("get_principals_in_role", idl.GetPrincipalsInRoleRequest(role))
+        reply = self._calls.find("get_principals_in_role", idl.GetPrincipalsInRoleRequest(role))
         return (reply.principalGrants if reply is not None else None) or ()
 
-    def _role_grants(self) -> Iterator[Record]:
-        for name in self._role_names():
+    def _role_grants(self, roles: Sequence[str]) -> Iterator[Record]:
+        for name in roles:
             for each in self._members(name):
                 body = {
                     "grant_option": int(bool(each.grantOption)), "grant_time": each.grantTime, "grantor": each.grantorName,
@@ -202,7 +212,7 @@ class ThriftReader:
                 }  # fmt: skip
                 yield Record("role_grant", (name, each.principalType, each.principalName), body)
 
-    def _privileges(self, databases: Sequence[tuple[str, str]], tables: Sequence[Names]) -> Iterator[Record]:
+    def _privileges(self, databases: Sequence[tuple[str, str]], tables: Sequence[Names], roles: Sequence[str]) -> Iterator[Record]:
         """Yield all privileges of each principal that holds any on the whole, a database, or a table, or is or has a role."""
         kinds = idl.HiveObjectType
         asked = [
@@ -215,9 +225,9 @@ class ThriftReader:
                 for kind in (kinds.TABLE, kinds.COLUMN)
             ),
         ]
-        holders = {(each.principalType, each.principalName) for role in self._role_names() for each in self._members(role)}
-        holders |= {(idl.PrincipalType.ROLE, role) for role in self._role_names()}
-        for granted in self._calls.each(lambda ref: self._calls.ask("list_privileges", None, None, ref, absent=()), asked):
+        holders = {(each.principalType, each.principalName) for role in roles for each in self._members(role)}
+        holders |= {(idl.PrincipalType.ROLE, role) for role in roles}
+        for granted in self._calls.each(lambda ref: self._calls.find("list_privileges", None, None, ref, absent=()), asked):
             holders |= {(each.principalType, each.principalName) for each in granted}
         catalogs = sorted({catalog for catalog, _ in databases})
         for kind, name in sorted(holders):
@@ -225,15 +235,16 @@ class ThriftReader:
             for catalog in catalogs:
                 for each in self._calls.ask("list_privileges", name, kind, idl.HiveObjectRef(catName=catalog)):
                     record = self._privilege(each)
-                    if record.key not in seen:
+                    if record is not None and record.key not in seen:
                         seen.add(record.key)
                         yield record
 
     def _resource_plans(self) -> Iterator[Record]:
         reply = self._calls.ask("get_all_resource_plans", idl.WMGetAllResourcePlanRequest("default"))
         for plan in (reply.resourcePlans if reply is not None else None) or ():
-            full = self._calls.ask("get_resource_plan", idl.WMGetResourcePlanRequest(plan.name, plan.ns)).resourcePlan
-            yield Record("resource_plan", (plan.ns or "default", plan.name), structs.resource_plan(full))
+            full = self._calls.find("get_resource_plan", idl.WMGetResourcePlanRequest(plan.name, plan.ns))
+            if full is not None:
+                yield Record("resource_plan", (plan.ns or "default", plan.name), structs.resource_plan(full.resourcePlan))
 
     def _positions(self) -> Iterator[Record]:
         yield Record("position", ("transaction",), {"last": self._calls.ask("get_open_txns").txn_high_water_mark})
@@ -288,13 +299,16 @@ class ThriftReader:
                             key = (owner, *names, None, INSERT, each)
                             yield Record(kind, key, {"committed_ms": None, "commit_id": None})
 
-    def _privilege(self, granted: Any) -> Record:
+    def _privilege(self, granted: Any) -> Record | None:
+        """Return the record of a privilege; None for one on a partition of a table that is gone."""
         ref, info = granted.hiveObject, granted.grantInfo
         catalog = None if ref.dbName is None else ref.catName or "hive"
         partition = None
         if ref.partValues:
-            names = (catalog or "", ref.dbName, ref.objectName)
-            partition = make_partition_name(self._tables.keys_of(names), ref.partValues)
+            keys = self._tables.keys_of((catalog or "", ref.dbName, ref.objectName))
+            if not keys:
+                return None
+            partition = make_partition_name(keys, ref.partValues)
         is_connector = ref.objectType == idl.HiveObjectType.DATACONNECTOR
         table = ref.objectName if ref.dbName is not None or is_connector else None
         key = (

@@ -48,7 +48,7 @@ class Tables:
 
     def names(self, selection: Selection, databases: Sequence[tuple[str, str]]) -> list[Names]:
         """Return the tables that are wanted, ascending in each database."""
-        listed = self._calls.each(lambda where: (where, self._calls.ask("get_all_tables", prefixed(*where))), databases)
+        listed = self._calls.each(lambda where: (where, self._calls.find("get_all_tables", prefixed(*where), absent=())), databases)
         return [(*where, name) for where, found in listed for name in sorted(found) if selection.wants_table(*where, name)]
 
     def records(self, selection: Selection, names: Sequence[Names]) -> Iterator[Record]:
@@ -77,10 +77,10 @@ class Tables:
             dbName=database, tblName=name, catName=catalog, capabilities=idl.ClientCapabilities([1, 2]),
             processorCapabilities=list(CAPABILITIES),
         )  # fmt: skip
-        reply = self._calls.ask("get_table_req", request, missing=(idl.NoSuchObjectException,))
+        reply = self._calls.find("get_table_req", request)
         table = reply.table if reply is not None else None
         if table is None and not self._calls.knows("get_table_req"):
-            table = self._calls.ask("get_table", prefixed(catalog, database), name, missing=(idl.NoSuchObjectException,))
+            table = self._calls.find("get_table", prefixed(catalog, database), name)
         if table is None:
             return None
         record = Record("table", names, structs.table(table, self._statistics(names, table)))
@@ -88,7 +88,10 @@ class Tables:
             self.keys[names] = [each[0] for each in record.body["partition_keys"]]
         if not partitions or not table.partitionKeys:
             return Read(record, (), [])
-        listed = sorted(self._calls.ask("get_partition_names", prefixed(catalog, database), name, -1))
+        listed = self._calls.find("get_partition_names", prefixed(catalog, database), name, -1)
+        if listed is None:
+            return None
+        listed.sort()
         return Read(record, listed, self._page(record, listed[:PAGE]))
 
     def _statistics(self, names: Names, table: Any) -> dict[str, Any]:
@@ -97,7 +100,7 @@ class Tables:
         if columns and table.tableType != "VIRTUAL_VIEW":
             for engine in self._engines():
                 request = idl.TableStatsRequest(names[1], names[2], columns, catName=names[0], engine=engine)
-                reply = self._calls.ask("get_table_statistics_req", request, missing=(idl.NoSuchObjectException,))
+                reply = self._calls.find("get_table_statistics_req", request)
                 if reply is not None and reply.tableStats:
                     found[engine] = structs.statistics_of(reply.tableStats, 0)
         return found
@@ -111,11 +114,11 @@ class Tables:
             return []
         catalog, database, name = table.key
         keys, columns = [each[0] for each in table.body["partition_keys"]], [each[0] for each in table.body["columns"] or ()]
-        listed = self._calls.ask("get_partitions_by_names", prefixed(catalog, database), name, list(names))
+        listed = self._calls.find("get_partitions_by_names", prefixed(catalog, database), name, list(names), absent=())
         statistics: dict[str, dict[str, Any]] = {}
         for engine in self._engines():
             request = idl.PartitionsStatsRequest(database, name, columns, list(names), catName=catalog, engine=engine)
-            reply = self._calls.ask("get_partitions_statistics_req", request, missing=(idl.NoSuchObjectException,))
+            reply = self._calls.find("get_partitions_statistics_req", request)
             for partition, objects in (reply.partStats if reply is not None else {}).items():
                 if objects:
                     statistics.setdefault(partition, {})[engine] = structs.statistics_of(objects, 0)

@@ -117,7 +117,7 @@ class ThriftWriter:
     def _database(self, record: Record) -> None:
         made = from_bodies.database(record.key, record.body)
         where = prefixed(*record.key)
-        if self._calls.ask("get_database", where, missing=(idl.NoSuchObjectException,)) is None:
+        if self._calls.find("get_database", where) is None:
             managed, made.managedLocationUri = made.managedLocationUri, None  # Hive 4 refuses an existing one
             self._ask("create_database", made)
             made.managedLocationUri = managed
