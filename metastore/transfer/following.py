@@ -34,9 +34,9 @@ class Round(NamedTuple):
 def follow(source: Reader, database: OwnWriter, selection: Selection, *, by_comparison: bool = False) -> Round:
     """Bring the target up to date once. InvalidOperation for a target that was never filled; MetastoreError as `move` raises it."""
     present = database.begin(resume=True)
-    after = database.last_event()
-    if not present and after == 0:
+    if not database.is_filled():
         raise InvalidOperation(f"database {database.name} was not filled yet: run `metastore import` first")
+    after = database.last_event()
     changes = None if by_comparison else source.changes(after)
     if changes is None:
         changed = differing_keys(source, OwnReader(database.database), selection, OF_TABLES)

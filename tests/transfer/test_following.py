@@ -260,6 +260,26 @@ def test_an_empty_target_is_refused(going: Going, tmp_path: Path) -> None:
 
 
 @pytest.mark.on_one_database
+@pytest.mark.parametrize("way", ["thrift", "database"])
+def test_a_source_that_is_still_empty(way: str, fresh_database_url: str, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'source.db'}"
+    with (
+        serving("--db", url, home=tmp_path) as server,
+        closing(reader(server.uri if way == "thrift" else url)) as source,
+        closing(writer(fresh_database_url)) as target,
+    ):
+        assert isinstance(target, OwnWriter)
+        move(source, target, EVERYTHING)
+        assert follow(source, target, EVERYTHING).written == 0
+        with connect(server.uri) as client:
+            Filler(client, f"file:{tmp_path / 'data'}").databases()
+            Filler(client, f"file:{tmp_path / 'data'}").tables()
+        follow(source, target, EVERYTHING)
+        with closing(reader(fresh_database_url)) as back:
+            assert compare(source, back, EVERYTHING).differences == []
+
+
+@pytest.mark.on_one_database
 @WITH_A_LOG
 def test_the_command(going: Going, tmp_path: Path) -> None:
     change(going)

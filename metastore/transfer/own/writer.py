@@ -39,6 +39,7 @@ from metastore.transfer.selection import Selection
 
 BATCH = 5000
 HAS_TABLES = sa.select(tables.c.id).limit(1)
+HAS_CATALOGS = sa.select(BY_KIND["catalog"].table.c.name).limit(1)
 TABLES = sa.select(databases.c.catalog, databases.c.name, tables.c.name).select_from(
     tables.join(databases, tables.c.database_id == databases.c.id)
 )
@@ -111,6 +112,10 @@ class OwnWriter:
         """Forget numbers of rows: they are others once the rows were rewritten."""
         for each in (self._tables, self._databases, self._schemas):
             each.clear()
+
+    def is_filled(self) -> bool:
+        """Return whether a metastore was moved here: the emptiest has a catalog."""
+        return self.database.read(lambda session: session.exists(HAS_CATALOGS))
 
     def last_event(self) -> int:
         """Return the id of the last event that is taken to have happened."""
