@@ -190,6 +190,21 @@ def test_a_dropped_database_stays_with_tables_that_are_not_followed(with_more: G
         assert {key for key in back.tables(EVERYTHING) if key[1] == "more"} == {("hive", "more", "plain")}
 
 
+@pytest.mark.on_one_database
+def test_a_dropped_catalog_stays_with_such_a_database(going: Going) -> None:
+    root = f"{going.filler.root}/lake/deep"
+    for name in ("plain", "days"):
+        going.filler.table("deep", name, storage(f"{root}/{name}", ("id", "int")), catName="lake")
+    follow(going.source, going.target, EVERYTHING)
+    going.client.drop_database("@lake#deep", True, True)
+    going.client.drop_catalog(idl.DropCatalogRequest("lake"))
+    follow(going.source, going.target, selection(include=["lake.deep.days"]))
+    with closing(reader(going.url)) as back:
+        assert {key for key in back.tables(EVERYTHING) if key[0] == "lake"} == {("lake", "deep", "plain")}
+    follow(going.source, going.target, EVERYTHING)
+    assert same(going) == []
+
+
 def drop_lake(client: Client) -> None:
     """Drop the catalog `lake` with its only database."""
     client.drop_database("@lake#deep", True, False)
