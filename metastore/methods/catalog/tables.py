@@ -95,9 +95,14 @@ def _get_table_req(call: Call, args: Any) -> GetTableResult:
     return GetTableResult(table=translation.on_get(table, request.processorCapabilities))
 
 
+def _lists_namespace(call: Call) -> bool:
+    """Return whether PyIceberg is listing a namespace, by `get_all_tables` and then the tables: a missing one is an error there."""
+    return call.client.last_method == "get_all_tables"
+
+
 def _get_table_objects_by_name(call: Call, args: Any) -> list[Table]:
     catalog, database = unpack.database(call, args.dbname)
-    found = tables.get_table_objects_by_name(call, catalog, database, args.tbl_names)
+    found = tables.get_table_objects_by_name(call, catalog, database, args.tbl_names, must_exist=_lists_namespace(call))
     for table in found:
         translation.check_readable(call, table, None)
     return found
@@ -109,7 +114,7 @@ def _get_table_objects_by_name_req(call: Call, args: Any) -> GetTablesResult:
     if request.tblNames is None and request.tablesPattern is not None:
         found = tables.get_table_objects_by_pattern(call, catalog, database, request.tablesPattern)
     else:
-        found = tables.get_table_objects_by_name(call, catalog, database, request.tblNames)
+        found = tables.get_table_objects_by_name(call, catalog, database, request.tblNames, must_exist=_lists_namespace(call))
     for table in found:
         translation.check_readable(call, table, request.capabilities)
     shown = [translation.on_get(table, request.processorCapabilities) for table in found]

@@ -77,18 +77,20 @@ def get_table(call: Call, name: TableName) -> Table:
     return table
 
 
-def get_table_objects_by_name(call: Call, catalog: str, database: str | None, names: Sequence[str] | None) -> list[Table]:
-    """Return the named tables that exist; none without names, in a missing database too, as Java does.
+def get_table_objects_by_name(
+    call: Call, catalog: str, database: str | None, names: Sequence[str] | None, must_exist: bool = False
+) -> list[Table]:
+    """Return the named tables that exist.
 
-    PyIceberg lists a namespace by `get_all_tables` and this: a missing one raises. UnknownDatabase; InvalidOperation for a null
-    or empty argument.
+    Without names a missing database has none, as in Java's server, unless the database `must_exist`. UnknownDatabase;
+    InvalidOperation for a null or empty argument.
     """
     if not database:
         raise UnknownDatabase("DB name is null or empty")
     if names is None:
         raise InvalidOperation(f"{database} cannot find null tables")
     wanted = list(dict.fromkeys(normalize(name) for name in names))
-    if not wanted and call.client.last_method != "get_all_tables":
+    if not wanted and not must_exist:
         return []
 
     def work(session: Session) -> list[Table]:
