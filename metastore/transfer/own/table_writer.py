@@ -54,9 +54,9 @@ DELETE_UNFINISHED = [sa.delete(table).where(table.c.table_id > sa.bindparam("las
 _SEQUENCE = {table: sa.text(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), :last)") for table in IDS}
 
 
-def set_sequence(session: Session, database: Database, table: sa.Table, last: int, statement: sa.TextClause | None = None) -> None:
+def set_sequence(session: Session, table: sa.Table, last: int, statement: sa.TextClause | None = None) -> None:
     """Let PostgreSQL number rows above those that were written with numbers; the other databases do that by themselves."""
-    if database.driver.name == "postgresql" and last:
+    if session.database.driver.name == "postgresql" and last:
         session.rows(_SEQUENCE[table] if statement is None else statement, last=last)
 
 
@@ -178,7 +178,7 @@ class TableWriter:
                 session.insert_many(table, COLUMNS[table], given[table])
             for table in IDS:
                 if table in given:
-                    set_sequence(session, self._database, table, self._last[table])
+                    set_sequence(session, table, self._last[table])
 
         if given:
             self._database.write(work)

@@ -219,7 +219,7 @@ class OwnWriter:
                 (known[record.key[0], record.key[1]], *row, indexed(record.body["location"]), indexed(record.body["managed_location"]))
                 for record, row in zip(records, rows, strict=True)
             ]
-            set_sequence(session, self.database, databases, last + len(new), _SEQUENCES[databases])
+            set_sequence(session, databases, last + len(new), _SEQUENCES[databases])
         session.enqueue_upsert(stored.table, columns, rows)
 
     def _plain(self, session: Session, records: Sequence[Record], is_first: bool) -> None:
@@ -243,7 +243,7 @@ class OwnWriter:
             columns, rows = ("id", *columns), self._versions(session, taken, rows)
         session.insert_many(stored.table, columns, rows)
         if stored.kind == "compaction":
-            set_sequence(session, self.database, compactions, max(record.key[0] for record in records), _SEQUENCES[compactions])
+            set_sequence(session, compactions, max(record.key[0] for record in records), _SEQUENCES[compactions])
         self.skipped += skipped
 
     def _versions(self, session: Session, records: Sequence[Record], rows: Sequence[Row]) -> list[Row]:
@@ -253,7 +253,7 @@ class OwnWriter:
         columns = [(key, place, *column) for key, record in numbered for place, column in enumerate(record.body["columns"])]
         session.insert_many(registry_columns, ("version_id", "position", "name", "type", "comment"), columns)
         table = BY_KIND["schema_version"].table
-        set_sequence(session, self.database, table, last + len(records), _SEQUENCES[table])
+        set_sequence(session, table, last + len(records), _SEQUENCES[table])
         return [(key, *row) for (key, _), row in zip(numbered, rows, strict=True)]
 
     def _numbers(self, session: Session, stored: Stored, record: Record) -> tuple[Any, ...] | None:
