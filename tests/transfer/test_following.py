@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +27,7 @@ from metastore.transfer.records import Key, Record
 from metastore.transfer.selection import EVERYTHING, Selection, selection
 from metastore.transfer.thrift.calls import Calls
 from tests.support.catalog.full_catalog import Filler, columns, storage
-from tests.support.servers.servers import serving
+from tests.support.servers.servers import COMMAND, environment, serving
 from tests.transfer.test_dumps import run
 
 
@@ -301,3 +303,24 @@ def test_the_command(going: Going, tmp_path: Path) -> None:
     done = run("follow", going.source.name, "--once", "--json", "--db", going.url, home=tmp_path)
     assert json.loads(done.stdout)["removed"] == 2, done.stderr
     assert same(going) == []
+
+
+@pytest.mark.on_one_database
+@WITH_A_LOG
+def test_the_command_names_each_skipped_object_once(going: Going, tmp_path: Path) -> None:
+    """The rounds after leave it out too, and say so with --json alone."""
+    arguments = [*COMMAND, "follow", going.source.name, "--pause", "0", "--db", going.url]
+    with subprocess.Popen(arguments, env=environment(tmp_path), stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        lines = (line.rstrip() for line in following.stdout)
+        try:
+            first = list(islice(lines, 4))
+            opened = going.client.open_txns(idl.OpenTxnRequest(num_txns=1, user="anna", hostname="h")).txn_ids[0]
+            until = list(takewhile(lambda line: f"{opened})" not in line, lines))
+            after = list(islice(lines, 3))
+        finally:
+            following.terminate()
+    assert ["not moved" in line for line in first] == [False, True, True, True], first
+    assert not [line for line in [*until, *after] if "not moved" in line]
+    last = json.loads(run("follow", going.source.name, "--once", "--json", "--db", going.url, home=tmp_path).stdout)
+    assert [f"{opened})" in text for text in last["skipped"]] == [False, False, True]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,6 +32,7 @@ from metastore.cli.transfer.options import (
 
 if TYPE_CHECKING:
     from metastore.transfer.contract import Reader, Writer
+    from metastore.transfer.following import Round
     from metastore.transfer.moving import Moved
     from metastore.transfer.selection import Selection
 
@@ -51,8 +53,23 @@ def _print(moved: Moved, as_json: bool) -> None:
         typer.echo(json.dumps({"records": moved.counts, "skipped": moved.skipped}, ensure_ascii=False))
         return
     print_table(("kind", "records"), [(kind, str(count)) for kind, count in moved.counts.items()])
-    for text in moved.skipped:
+    _print_skipped(moved.skipped)
+
+
+def _print_skipped(texts: Iterable[str]) -> None:
+    for text in texts:
         typer.echo(f"not moved: {text}")
+
+
+def _print_round(done: Round, seconds: float, before: Collection[str], as_json: bool) -> None:
+    """Print a line for a round of `follow`, and lines for the objects that it left out and the round before did not (`before`)."""
+    if as_json:
+        found = {"changed": done.changed, "written": done.written, "removed": done.removed, "events": done.events}
+        typer.echo(json.dumps({**found, "skipped": done.moved.skipped, "seconds": round(seconds, 3)}, ensure_ascii=False))
+        return
+    events = "compared" if done.events is None else f"{done.events} events"
+    typer.echo(f"{events}: {done.changed} tables changed, {done.written} written, {done.removed} removed, in {seconds:.1f} s")
+    _print_skipped(text for text in done.moved.skipped if text not in before)
 
 
 def dump(
@@ -195,16 +212,12 @@ def follow(
         reader = Rewritten(stack.enter_context(closing(opening.reader(source, asked))), rewrite or ())
         writer = stack.enter_context(closing(opening.writer(settings({"db": db}, config, hive_site, assignments).db)))
         assert isinstance(writer, OwnWriter)
+        skipped: list[str] = []
         while True:
             begun = time.monotonic()
             done = follow_once(reader, writer, selection, by_comparison=compare)
-            seconds = time.monotonic() - begun
-            if as_json:
-                found = {"changed": done.changed, "written": done.written, "removed": done.removed, "events": done.events}
-                typer.echo(json.dumps({**found, "seconds": round(seconds, 3)}))
-            else:
-                events = "compared" if done.events is None else f"{done.events} events"
-                typer.echo(f"{events}: {done.changed} tables changed, {done.written} written, {done.removed} removed, in {seconds:.1f} s")
+            _print_round(done, time.monotonic() - begun, skipped, as_json)
+            skipped = done.moved.skipped
             if once:
                 return
             time.sleep(pause)
