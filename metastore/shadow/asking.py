@@ -166,12 +166,15 @@ class _Lane(threading.Thread):
         self._counts = counts
         self._done = done
         self._lines: dict[int, Line] = {}
+        self._named: dict[int, str] = {}
+        """The users that clients without a login named by `set_ugi`."""
         self._log = log.get("metastore.shadow")
 
     def run(self) -> None:
         """Ask until None comes."""
         while (each := self.given.get()) is not None:
             if isinstance(each, int):
+                self._named.pop(each, None)
                 if each in self._lines:
                     self._lines.pop(each).close()
                 continue
@@ -199,6 +202,8 @@ class _Lane(threading.Thread):
         if is_unknown(one):
             self._counts.count(each.method, agreement.UNKNOWN)
             return
+        if each.method == "set_ugi":
+            self._named[each.client] = self._arguments(each).user_name
         try:
             other = self._answer_of_secondary(each, choose)
         except FAILURES as error:
@@ -209,8 +214,11 @@ class _Lane(threading.Thread):
         if not found:
             self._counts.count(each.method, agreement.SAME)
             return
-        arguments = read_message(frame_feed(each.request), plain, LIMITS, lambda *_: called.args).body
-        self._counts.differ(each.method, each.caller.user, arguments, found)
+        self._counts.differ(each.method, each.caller.user or self._named.get(each.client), self._arguments(each), found)
+
+    def _arguments(self, each: Exchange) -> Any:
+        called = signature(each.method)
+        return read_message(frame_feed(each.request), _WITHOUT_FRAME[each.dialect.protocol], LIMITS, lambda *_: called.args).body
 
     def _answer_of_secondary(self, each: Exchange, choose: Any) -> Any:
         if each.other is not None:

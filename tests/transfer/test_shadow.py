@@ -6,6 +6,7 @@ import json
 import socket
 import ssl
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -154,6 +155,19 @@ def test_the_user_that_a_client_names_is_named_to_both(tmp_path: Path) -> None:
                 client.set_ugi(user, [])
                 assert client.get_all_databases() == seen
         assert shadow.end() == {"get_all_databases": {"same": 2}, "set_ugi": {"same": 2}}
+
+
+def test_a_difference_has_the_last_user_that_its_client_named(pair: tuple[Any, Any], tmp_path: Path) -> None:
+    old, new = pair
+    with shadowing(old.uri, new.uri, tmp_path / "shadow") as shadow:
+        for users in (("anna", "bob"), ()):
+            with connect(shadow.uri) as client:
+                client.get_table("sales", "orders")
+                for user in users:
+                    client.set_ugi(user, [])
+                    client.get_table("sales", "orders")
+        shadow.end()
+    assert Counter(each["user"] for each in shadow.differences()) == {None: 2, "anna": 1, "bob": 1}
 
 
 def test_the_counts_are_printed_from_time_to_time(pair: tuple[Any, Any], tmp_path: Path) -> None:
