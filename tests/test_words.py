@@ -1,4 +1,4 @@
-"""Names, docstrings and comments keep to the words of docs/glossary.md."""
+"""Names of files and of code, docstrings and comments keep to the words of docs/glossary.md."""
 
 from __future__ import annotations
 
@@ -67,6 +67,12 @@ def wrong_words(source: str, *, messages: bool = False) -> Iterator[Text]:
         yield from (found for found in others if has_clause(found[1]) or person(found[1]))
 
 
+def wrong_file_name(path: Path) -> Iterator[Text]:
+    words = path.stem.replace("_", " ")
+    if has_clause(words) or person(words):
+        yield 0, "the file's name"
+
+
 def headless(text: str) -> bool:
     return BEGINNING.match(text) is not None or has_clause(text)
 
@@ -91,7 +97,10 @@ def test_words(folder: str) -> None:
         f"{name}:{line}: {' '.join(text.split())[:120]}"
         for path in sorted((PROJECT / folder).rglob("*.py"))
         for name in [str(path.relative_to(PROJECT))]
-        for line, text in wrong_words(path.read_text(), messages=folder == "metastore" and "/schema/" not in name)
+        for line, text in [
+            *wrong_file_name(path),
+            *wrong_words(path.read_text(), messages=folder == "metastore" and "/schema/" not in name),
+        ]
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -113,6 +122,11 @@ def test_words(folder: str) -> None:
 )
 def test_headless_clauses_are_found(text: str, wrong: bool) -> None:
     assert headless(text) is wrong
+
+
+def test_names_of_files_are_read() -> None:
+    assert list(wrong_file_name(PROJECT / "0003_find_what_lies_there.py")) == [(0, "the file's name")]
+    assert list(wrong_file_name(PROJECT / "0003_find_objects.py")) == []
 
 
 def test_each_kind_of_text_is_read() -> None:
