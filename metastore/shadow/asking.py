@@ -21,7 +21,7 @@ from metastore.methods.interface.signatures import signature
 from metastore.shadow import agreement
 from metastore.shadow.agreement import Agreement
 from metastore.shadow.comparing import differences, is_unknown
-from metastore.shadow.upstream import FAILURES, LIMITS, Caller, Line, Upstream
+from metastore.shadow.upstream import FAILURES, LIMITS, NAMES_USER, Caller, Line, Upstream
 from metastore.wire.messages.protocol import Dialect, read_message
 from metastore.wire.sockets.transport import frame_feed
 
@@ -167,7 +167,7 @@ class _Lane(threading.Thread):
         self._done = done
         self._lines: dict[int, Line] = {}
         self._named: dict[int, str] = {}
-        """The users that clients without a login named by `set_ugi`."""
+        """Users that clients without a login have named, by the number of the client's connection."""
         self._log = log.get("metastore.shadow")
 
     def run(self) -> None:
@@ -202,7 +202,7 @@ class _Lane(threading.Thread):
         if is_unknown(one):
             self._counts.count(each.method, agreement.UNKNOWN)
             return
-        if each.method == "set_ugi":
+        if each.method == NAMES_USER:
             self._named[each.client] = self._arguments(each).user_name
         try:
             other = self._answer_of_secondary(each, choose)

@@ -21,7 +21,8 @@ from metastore.wire.sockets.transport import Choose, EndOfStream, Malformed
 PAUSE = 1.0
 """Seconds after a failure to connect in which a line does not try again."""
 LIMITS = WireSettings(max_message_size=2**31 - 1, max_container_size=2**31 - 1)
-
+NAMES_USER = "set_ugi"
+"""The method by which a client without a login names its user."""
 FAILURES = (OSError, EndOfStream, Unreadable, Malformed)
 """The errors of a metastore that does not answer."""
 
@@ -73,7 +74,7 @@ def exchange(connection: ClientConnection, dialect: Dialect, request: bytes, cho
 def name_user(connection: ClientConnection, dialect: Dialect, user: str, groups: Sequence[str]) -> None:
     """Call `set_ugi`; a server that refuses it answers later calls accordingly. Raises as `exchange`."""
     arguments: Any = idl.service.set_ugi_args(user_name=user, group_names=list(groups))
-    request = write_message(Dialect(dialect.protocol, framed=False), "set_ugi", TMessageType.CALL, 0, arguments)
+    request = write_message(Dialect(dialect.protocol, framed=False), NAMES_USER, TMessageType.CALL, 0, arguments)
     exchange(connection, dialect, request, lambda *_: None)
 
 
@@ -93,7 +94,7 @@ class Line:
             if self._connection is not None and self._connection.has_ended():
                 self.close()
             connection = self._connection or self._open(dialect, caller)
-            if method == "set_ugi":
+            if method == NAMES_USER:
                 self._user = request
             return exchange(connection, dialect, request, choose)
         except FAILURES:

@@ -308,7 +308,7 @@ def test_the_command(going: Going, tmp_path: Path) -> None:
 @pytest.mark.on_one_database
 @WITH_A_LOG
 def test_the_command_names_each_skipped_object_once(going: Going, tmp_path: Path) -> None:
-    """The rounds after leave it out too, and say so with --json alone."""
+    """Later rounds skip the same objects without a line; `--json` lists the skipped objects of each round."""
     arguments = [*COMMAND, "follow", going.source.name, "--pause", "0", "--db", going.url]
     with subprocess.Popen(arguments, env=environment(tmp_path), stdout=subprocess.PIPE, text=True) as following:
         assert following.stdout is not None
