@@ -14,10 +14,10 @@ from metastore import idl
 from metastore.client import connect
 from metastore.errors import InvalidInput, MetaError
 from metastore.transfer.comparing import compare
-from metastore.transfer.hive.reader import HiveReader
+from metastore.transfer.hive.reader import NOT_READ, HiveReader
 from metastore.transfer.moving import move
 from metastore.transfer.opening import reader, writer
-from metastore.transfer.records import Record
+from metastore.transfer.records import KINDS, Record
 from metastore.transfer.selection import EVERYTHING, selection
 from tests.support.catalog.full_catalog import Filler
 from tests.support.catalog.same_replies import differences
@@ -128,6 +128,21 @@ def test_a_dry_run_reads_all(java: Java) -> None:
     source.close()
     assert moved.counts["table"] == 6
     assert len(moved.skipped) == 2
+
+
+def test_only_objects_of_wanted_kinds_are_named_as_not_moved(java: Java) -> None:
+    """Open transactions and locks belong to transactions, which a choice of databases leaves out."""
+    source = reader(java.url)
+    choices = (selection(kinds=["table"]), selection(["sales"]), selection(without=["transaction"]), selection(kinds=["transaction"]))
+    skipped = [move(source, None, chosen).skipped for chosen in choices]
+    source.close()
+    assert skipped[:3] == [[], [], []]
+    assert [text.split(":")[0] for text in skipped[3]] == ["2 open transactions (3, 4) stay open", "locks"]
+
+
+def test_tables_that_are_not_read_belong_to_kinds_of_records() -> None:
+    """Nobody could choose another kind, and the warning would never be shown."""
+    assert {kind for kind, _ in NOT_READ.values()} <= {*KINDS}
 
 
 OLD = {"connector", "scheduled_query", "procedure", "package"}

@@ -18,7 +18,7 @@ from metastore.transfer.comparing import compare
 from metastore.transfer.moving import move
 from metastore.transfer.opening import Asking, reader, writer
 from metastore.transfer.records import Record
-from metastore.transfer.selection import EVERYTHING, selection
+from metastore.transfer.selection import EVERYTHING, Selection, selection
 from metastore.transfer.thrift import tables
 from metastore.transfer.thrift.calls import Calls
 from metastore.transfer.thrift.reader import ThriftReader
@@ -47,6 +47,23 @@ def test_a_server_answers_with_the_objects_of_its_database(served: tuple[str, st
     assert "schema" in found.left_out
     one.close()
     other.close()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (selection(kinds=["table"]), []),
+        (selection(["sales"]), ["schemas"]),
+        (selection(kinds=["type", "schema", "role"]), ["schemas, types"]),
+        (selection(without=["schema", "property"]), ["scheduled queries, types", "the queue", "2 open transactions"]),
+    ],
+)
+def test_only_objects_of_wanted_kinds_are_named_as_not_moved(served: tuple[str, str], wanted: Selection, expected: list[str]) -> None:
+    source = reader(served[0])
+    skipped = move(source, None, wanted).skipped
+    source.close()
+    assert len(skipped) == len(expected)
+    assert all(text.startswith(begin) for text, begin in zip(skipped, expected, strict=True)), skipped
 
 
 @pytest.mark.on_one_database

@@ -31,18 +31,18 @@ READ: dict[str, Callable[[HiveSchema, objects.Databases], Iterator[Record]]] = {
 """The functions by the kind of record; a Java metastore has none of the others."""
 VERSIONS = ("2.3", "3.", "4.")
 """Beginnings of the versions of Hive's schema that are read."""
-LEFT = {
-    "HIVE_LOCKS": "locks: the client of an open transaction asks for them again",
-    "MATERIALIZATION_REBUILD_LOCKS": "locks of rebuilds of materialized views",
-    "DELEGATION_TOKENS": "delegation tokens: clients log in again",
-    "IDXS": "indexes of Hive 2: make them again",
-    "NOTIFICATION_LOG": "events: consumers that have read all of them continue",
-    "TXN_WRITE_NOTIFICATION_LOG": "files that open transactions wrote, for their events",
-    "RUNTIME_STATS": "statistics of queries that ran",
-    "SCHEDULED_EXECUTIONS": "executions of scheduled queries",
-    "REPLICATION_METRICS": "metrics of replication",
+NOT_READ = {
+    "HIVE_LOCKS": ("transaction", "locks: the client of an open transaction asks for them again"),
+    "MATERIALIZATION_REBUILD_LOCKS": ("transaction", "locks of rebuilds of materialized views"),
+    "DELEGATION_TOKENS": ("credential", "delegation tokens: clients log in again"),
+    "IDXS": ("index", "indexes of Hive 2: make them again"),
+    "NOTIFICATION_LOG": ("position", "events: consumers that have read all of them continue"),
+    "TXN_WRITE_NOTIFICATION_LOG": ("transaction", "files that open transactions wrote, for their events"),
+    "RUNTIME_STATS": ("transaction", "statistics of queries that ran"),
+    "SCHEDULED_EXECUTIONS": ("scheduled_query", "executions of scheduled queries"),
+    "REPLICATION_METRICS": ("replicated_transaction", "metrics of replication"),
 }
-"""Tables that are not read, with the text of a warning."""
+"""Tables that are not read, with the kind of record that they belong to and the text of a warning for those who want that kind."""
 
 
 def version_of(database: Database) -> str | None:
@@ -101,25 +101,27 @@ class HiveReader:
         with self.database.reading() as session:
             schema = HiveSchema(session, self.database.driver.name)
             databases = objects.databases(schema)
-            self.skipped = [*self._left(schema)]
+            self.skipped = [*_not_read(schema, selection)]
             for kind in KINDS:
                 if kind == "table":
                     yield from Tables(schema, databases).records(selection)
                 elif kind not in OF_TABLES and kind in READ and selection.wants(kind):
                     yield from (record for record in READ[kind](schema, databases) if selection.wants_key(kind, record.key))
 
-    def _left(self, schema: HiveSchema) -> Iterator[str]:
-        opened = [row[0] for rows in schema.pages("TXNS", "TXN_ID", "TXN_STATE") for row in rows if row[1] == transactions.OPEN]
-        if opened:
-            shown = ", ".join(map(str, opened[:10])) + (" .." if len(opened) > 10 else "")
-            yield (
-                f"{len(opened)} open transactions ({shown}) stay open: their clients may continue at the new server, those that nobody "
-                "heartbeats are aborted there"
-            )
-        if not schema.has("NEXT_WRITE_ID") and not schema.is_empty("COMPLETED_TXN_COMPONENTS"):
-            yield "write ids: Hive 2 has none; its transactional tables need a major compaction before, as for an upgrade to Hive 3"
-        for table, what in LEFT.items():
-            if not schema.is_empty(table):
-                yield what
-        if any(row[0] is not None for row in schema.rows("METASTORE_DB_PROPERTIES", "PROPERTYCONTENT")):
-            yield "property maps of Hive 4"
+
+def _not_read(schema: HiveSchema, selection: Selection) -> Iterator[str]:
+    """Yield texts on open transactions and on the rows that are not read, of the kinds that are wanted."""
+    opened = [row[0] for rows in schema.pages("TXNS", "TXN_ID", "TXN_STATE") for row in rows if row[1] == transactions.OPEN]
+    if opened and selection.wants("transaction"):
+        shown = ", ".join(map(str, opened[:10])) + (" .." if len(opened) > 10 else "")
+        yield (
+            f"{len(opened)} open transactions ({shown}) stay open: their clients may continue at the new server, those that nobody "
+            "heartbeats are aborted there"
+        )
+    if selection.wants("write_id") and not schema.has("NEXT_WRITE_ID") and not schema.is_empty("COMPLETED_TXN_COMPONENTS"):
+        yield "write ids: Hive 2 has none; its transactional tables need a major compaction before, as for an upgrade to Hive 3"
+    for table, (kind, text) in NOT_READ.items():
+        if selection.wants(kind) and not schema.is_empty(table):
+            yield text
+    if selection.wants("property") and any(row[0] is not None for row in schema.rows("METASTORE_DB_PROPERTIES", "PROPERTYCONTENT")):
+        yield "property maps of Hive 4"

@@ -30,10 +30,8 @@ KINDS_READ = frozenset(KINDS) - NOT_READ - {"transaction", "write_id"}
 INSERT = "i"
 EVENTS = 1000
 """Events of one call."""
-_LEFT = (
-    "schemas, scheduled queries, properties and types: no method lists them",
-    "the queue of compactions, and writes of committed transactions: queue compactions again",
-)
+_NOT_LISTED = {"schema": "schemas", "scheduled_query": "scheduled queries", "property": "properties", "type": "types"}
+"""Kinds that no method lists, with their names for people."""
 
 
 class ThriftReader:
@@ -74,7 +72,7 @@ class ThriftReader:
 
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield the records that are wanted."""
-        self.skipped = [*_LEFT]
+        self.skipped = [*_not_read(selection)]
         catalogs = dict(self._of_catalogs(sorted(self._catalogs())))
         found = dict(self._of_databases(self._wanted(list(catalogs), selection)))
         databases = list(found)
@@ -316,6 +314,14 @@ class ThriftReader:
             info.privilege, info.grantorType, info.grantor, granted.authorizer,
         )  # fmt: skip
         return Record("privilege", key, {"grant_option": int(bool(info.grantOption)), "create_time": info.createTime or 0})
+
+
+def _not_read(selection: Selection) -> Iterator[str]:
+    """Yield texts on the wanted kinds that no method returns."""
+    if names := [name for kind, name in _NOT_LISTED.items() if selection.wants(kind)]:
+        yield f"{', '.join(names)}: no method lists them"
+    if selection.wants("compaction"):
+        yield "the queue of compactions, and writes of committed transactions: queue compactions again"
 
 
 def seen(record: Record) -> Record:
