@@ -11,7 +11,7 @@ Source: Hive's ValidReadTxnList, ValidReaderWriteIdList, ValidTxnWriteIdList.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from metastore.errors import MetaError
@@ -80,6 +80,16 @@ def of_table_reply(reply: TableValidWriteIds) -> Snapshot:
     aborted = aborted_of(reply.invalidWriteIds, reply.abortedBits or b"")
     opened = (id_ for id_ in reply.invalidWriteIds if id_ not in aborted)
     return snapshot(reply.writeIdHighWaterMark, opened, aborted, reply.minOpenWriteId)
+
+
+def hidden_valid(last: int, invalid: Collection[int]) -> int | None:
+    """Return the highest valid write id of a table above its lowest invalid one; None without one.
+
+    Such write ids are hidden unless a metastore knows the committed transaction of one of them: it then takes an invalid one as the last.
+    Source: Hive's GetValidWriteIdsForTableFunction.
+    """
+    lowest = min(invalid, default=last)
+    return next((number for number in range(last, lowest, -1) if number not in invalid), None)
 
 
 def aborted_bits(exceptions: Sequence[int], aborted: frozenset[int]) -> bytes:

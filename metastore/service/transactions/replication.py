@@ -8,7 +8,7 @@ from __future__ import annotations
 from metastore.errors import MetaError, NoSuchObject
 from metastore.idl import CompactionRequest, CompactionType, Database, ReplLastIdInfo, ReplTblWriteIdStateRequest, TxnType
 from metastore.rules.names import normalize, with_catalog
-from metastore.rules.transactions.snapshots import parse_table
+from metastore.rules.transactions.snapshots import hidden_valid, parse_table
 from metastore.rules.transactions.transactions import INSERT, Intent
 from metastore.rules.values.partition_names import canonical_name
 from metastore.service.call.clock import now_ms
@@ -67,7 +67,8 @@ def note_last_id(call: Call, session: Session, info: ReplLastIdInfo) -> None:
 def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
     """Let a table without write ids continue with the next write id of its source. MetaError.
 
-    Aborted ones become those of aborted transactions, and a major compaction is queued that removes their files.
+    Aborted ones become those of aborted transactions, and a major compaction is queued that removes their files. A valid one above them
+    gets a transaction that counts as committed, or the rows up to it would not be seen before the next write, as on Hive's server.
     """
     name = table_name(request.dbName, request.tableName, None, call.config.default_catalog)
     key = TableKey(*name)
@@ -83,14 +84,15 @@ def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
             return False
         write_ids.seed(session, key, seen.mark + 1)
         if aborted:
-            ids = transactions.take_ids(session, len(aborted))()
+            seen_one = hidden_valid(min(seen.mark, seen.min_open - 1), seen.aborted)
+            numbers = sorted([*aborted, *(() if seen_one is None else (seen_one,))])
+            owners = dict(zip(numbers, transactions.take_ids(session, len(numbers))(), strict=True))
+            write_ids.insert(session, key, ((id_, number) for number, id_ in owners.items()))
+            write_ids.set_last(session, key, owners[numbers[-1]])
+            ids = [owners[number] for number in aborted]
             transactions.insert(session, ids, ABORTED, TxnType.DEFAULT, (request.user, request.hostName, None), now_ms())
             transactions.add_holds_of_many(session, ids, WRITE_IDS | COMPONENTS)
-            write_ids.insert(session, key, zip(ids, aborted, strict=True))
-            write_ids.set_last(session, key, ids[-1])
-            components.insert(
-                session, ((id_, Intent(*key, part, INSERT, number)) for id_, number in zip(ids, aborted, strict=True) for part in parts)
-            )
+            components.insert(session, ((owners[number], Intent(*key, part, INSERT, number)) for number in aborted for part in parts))
         return bool(aborted)
 
     if call.database.write(work):

@@ -11,6 +11,7 @@ from typing import Any
 
 from metastore import idl
 from metastore.client import Client
+from metastore.rules.transactions.snapshots import hidden_valid
 from metastore.rules.values.partition_names import make_partition_name
 from metastore.transfer.contract import Changes
 from metastore.transfer.records import KINDS, OF_TABLES, Key, Record
@@ -274,11 +275,12 @@ class ThriftReader:
 
         No method returns the transactions of these write ids: they are given to transactions that are not committed, in their order, which
         makes them as invisible as their own would. Each has a component, or the transaction would count as one without writes, and would be
-        forgotten.
+        forgotten. One valid write id above them is given to a committed transaction: see `hidden_valid`.
         """
         state = self._calls.ask("get_open_txns")
-        ended = sorted(state.open_txns)
-        text = f"{state.txn_high_water_mark}:{2**63 - 1}::{','.join(map(str, ended))}"
+        ended, last = sorted(state.open_txns), state.txn_high_water_mark
+        committed = next((each for each in range(last, 0, -1) if each not in set(ended)), None)
+        text = f"{last}:{2**63 - 1}::{','.join(map(str, ended))}"
         for names in tables:
             if names[0] != "hive":
                 continue
@@ -286,10 +288,12 @@ class ThriftReader:
             reply = self._calls.ask("get_valid_write_ids", idl.GetValidWriteIdsRequest(fullTableNames=[full], validTxnList=text))
             for found in reply.tblValidWriteIds if reply is not None else ():
                 if found.writeIdHighWaterMark and kind == "write_id_position":
-                    last = state.txn_high_water_mark
                     yield Record(kind, names, {"next": found.writeIdHighWaterMark + 1, "last_transaction": last, "last_change": last})
                 elif found.writeIdHighWaterMark:
                     owners = zip(sorted(found.invalidWriteIds), ended, strict=False)
+                    seen = hidden_valid(found.writeIdHighWaterMark, set(found.invalidWriteIds))
+                    if seen is not None and committed is not None and kind == "write_id":
+                        yield Record(kind, (*names, seen), {"transaction_id": committed})
                     for each, owner in owners:
                         if kind == "write_id":
                             yield Record(kind, (*names, each), {"transaction_id": owner})

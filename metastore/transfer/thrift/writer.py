@@ -13,8 +13,10 @@ from typing import Any
 from metastore import idl
 from metastore.client import Client
 from metastore.errors import InvalidOperation, MetaError
+from metastore.rules.transactions.snapshots import hidden_valid
 from metastore.rules.values.partition_names import partition_values
 from metastore.transfer.records import Key, Record, key_text
+from metastore.transfer.selection import EVERYTHING, Selection
 from metastore.transfer.thrift import from_bodies
 from metastore.transfer.thrift.calls import Calls
 from metastore.transfer.thrift.tables import CAPABILITIES, PAGE, prefixed
@@ -46,7 +48,7 @@ class ThriftWriter:
         """Close the connection."""
         self._calls.close()
 
-    def begin(self, *, resume: bool = False) -> frozenset[Key]:
+    def begin(self, selection: Selection = EVERYTHING, *, resume: bool = False) -> frozenset[Key]:  # noqa: ARG002  # another needs it
         """Return the existing tables. InvalidOperation if there are any, unless the move is resumed."""
         reply = self._calls.ask("get_catalogs")
         found = []
@@ -301,5 +303,17 @@ class ThriftWriter:
         )
         try:
             self._ask("repl_tbl_writeid_state", request)
+            if (seen := hidden_valid(next_ - 1, set(invalid))) is not None:
+                self._show(names, seen)
         except MetaError as error:
             self.skipped.append(f"write ids of {'.'.join(names)}, up to {next_ - 1}: {error.message}")
+
+    def _show(self, names: Key, seen: int) -> None:
+        """Commit a transaction with a write id of a table, if its rows up to a valid one are not seen without: on Java's server."""
+        name = ".".join(names[1:])
+        reply = self._ask("get_valid_write_ids", idl.GetValidWriteIdsRequest(fullTableNames=[name]))
+        if reply.tblValidWriteIds[0].writeIdHighWaterMark < seen:
+            (transaction,) = self._ask("open_txns", idl.OpenTxnRequest(1, "metastore", "export")).txn_ids
+            request = idl.AllocateTableWriteIdsRequest(dbName=names[1], tableName=names[2], txnIds=[transaction])
+            self._ask("allocate_table_write_ids", request)
+            self._ask("commit_txn", idl.CommitTxnRequest(transaction))

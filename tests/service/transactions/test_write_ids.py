@@ -253,9 +253,10 @@ class TestReplication:
         assert write_ids.max_allocated_write_id(call, "db", "t") == 10
         assert rows(call, schema.compactions, "database", "table", "partition") == [("db", "t", "p=1"), ("db", "t", "p=2")]
         assert rows(call, schema.transaction_components, "partition", "write_id") == [("p=1", 4), ("p=2", 4), ("p=1", 6), ("p=2", 6)]
-        mark, unseen, aborted, _ = valid(call)
-        assert (mark, unseen, aborted) == (4, [4], {4})
-        assert rows(call, schema.write_id_counters, "last_transaction") == rows(call, schema.transactions, "id")[-1:]
+        assert rows(call, schema.write_ids, "write_id") == [(4,), (6,), (8,)]
+        assert len(rows(call, schema.transactions, "id")) == 2
+        assert valid(call) == (8, [4, 6], {4, 6}, None)
+        assert rows(call, schema.write_id_counters, "last_transaction") == rows(call, schema.write_ids, "transaction_id")[-1:]
         key = begin_one(call)
         assert write(call, key, INSERT) == 11
         commit(call, key)
