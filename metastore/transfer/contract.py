@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from metastore.transfer.records import Key, Record
-from metastore.transfer.selection import Selection
+from metastore.transfer.selection import EVERYTHING, Selection
 
 
 class Changes(NamedTuple):
@@ -70,8 +70,11 @@ class Writer(Protocol):
     def close(self) -> None:
         """Close connections, and remove an unfinished result that can not be resumed."""
 
-    def begin(self, *, resume: bool = False) -> frozenset[Key]:
-        """Prepare the target; return its complete tables. MetastoreError for a target that is not empty, unless the move is resumed."""
+    def begin(self, selection: Selection = EVERYTHING, *, resume: bool = False) -> frozenset[Key]:
+        """Prepare the target for the records of a selection; return its complete tables.
+
+        MetastoreError for a target that is not empty, unless the move is resumed.
+        """
 
     def write(self, records: Iterable[Record]) -> None:
         """Write records that come in the order of `records.KINDS`."""

@@ -21,7 +21,7 @@ import metastore
 from metastore.errors import InvalidInput
 from metastore.transfer.contract import Changes
 from metastore.transfer.records import KINDS, Key, Record, line, record_of
-from metastore.transfer.selection import Selection
+from metastore.transfer.selection import EVERYTHING, Selection
 
 FORMAT = "metastore dump"
 VERSION = 1
@@ -46,7 +46,7 @@ class DumpWriter:
         """Remove an unfinished file."""
         self._unfinished.unlink(missing_ok=True)
 
-    def begin(self, *, resume: bool = False) -> frozenset[Key]:
+    def begin(self, selection: Selection = EVERYTHING, *, resume: bool = False) -> frozenset[Key]:  # noqa: ARG002  # another needs it
         """Refuse to overwrite a file, and to resume one: it would be of two moments. InvalidInput."""
         if resume:
             raise InvalidInput(f"dump {self.name}: a dump can not be resumed, since it is of one moment; write it again")

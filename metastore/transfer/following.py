@@ -7,6 +7,7 @@ gone are removed.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from metastore.errors import InvalidOperation
@@ -16,8 +17,11 @@ from metastore.transfer.moving import Moved, move
 from metastore.transfer.own.reader import OwnReader
 from metastore.transfer.own.stored import BY_KIND
 from metastore.transfer.own.writer import OwnWriter
-from metastore.transfer.records import OF_TABLES, Key, Record
+from metastore.transfer.records import OF_TABLES, Key, Record, key_text
 from metastore.transfer.selection import Selection
+
+LOST_WITH_TABLES = {"constraint": "parent_table", "index": "index_table", "privilege": ""}
+"""The kinds that are removed with a table, each with the field of the body that names another one with which they are."""
 
 
 class Round(NamedTuple):
@@ -33,7 +37,8 @@ class Round(NamedTuple):
 
 def follow(source: Reader, database: OwnWriter, selection: Selection, *, by_comparison: bool = False) -> Round:
     """Bring the target up to date once. InvalidOperation for a target that was never filled; MetastoreError as `move` raises it."""
-    present = database.begin(resume=True)
+    selection = selection.for_move()
+    present = database.begin(selection, resume=True)
     if not database.is_filled():
         raise InvalidOperation(f"database {database.name} was not filled yet: run `metastore import` first")
     after = database.last_event()
@@ -43,12 +48,29 @@ def follow(source: Reader, database: OwnWriter, selection: Selection, *, by_comp
     else:
         changed = {table for table in changes.tables if selection.wants_table(*table)}
     gone = {names for names in present if selection.wants_table(*names)} - source.tables(selection)
+    _check_kept(OwnReader(database.database), selection, changed.intersection(present) - gone)
     database.remove(gone.union(changed).intersection(present))
     note = _Noted(None if changes is None else changes.last)
     moved = move(source, database, selection, resume=True, adjust=note)
-    database.remove_others(source.kinds, note.seen, selection)
+    database.remove_others(source.kinds, note.seen)
     written = moved.counts.get("table", 0)
     return Round(len(changed), written, len(gone), None if changes is None else changes.last - after, moved)
+
+
+def _check_kept(target: Reader, selection: Selection, rewritten: Collection[Key]) -> None:
+    """Raise InvalidOperation where a table that is rewritten has an object that is not: it would be lost with the old table."""
+    kinds = frozenset(LOST_WITH_TABLES)
+    if not rewritten or all(map(selection.wants_all, kinds)):
+        return
+    for record in target.records(Selection(kinds=kinds)):
+        if selection.wants_key(record.kind, record.key):
+            continue
+        other = record.body.get(LOST_WITH_TABLES[record.kind])
+        for table in (Selection.table_of(record.kind, record.key), tuple(other or ())):
+            if table in rewritten:
+                raise InvalidOperation(
+                    f"{key_text(record)} would be lost, since table {'.'.join(table)} has changed and is rewritten: choose it too, or all"
+                )
 
 
 class _Noted:

@@ -31,11 +31,13 @@ def move(
 
     `adjust` changes records on their way.
 
-    MetastoreError when either side refuses; written records stay, and `resume` continues after them where the target can do that.
+    MetastoreError when either side refuses, or by `Selection.for_move`; written records stay, and `resume` continues after them where the
+    target can do that.
     """
     counts = Counter[str]()
+    selection = selection.for_move()
     if writer is not None:
-        selection = selection._replace(done=writer.begin(resume=resume))
+        selection = selection._replace(done=writer.begin(selection, resume=resume))
     records = _counted(reader.records(selection), counts, each)
     if adjust is not None:
         records = map(adjust, records)

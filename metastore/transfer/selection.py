@@ -12,6 +12,11 @@ from metastore.transfer.records import KINDS, Key
 _WHERE = {kind: tuple(parts.index(name) for name in ("catalog", "database", "table") if name in parts) for kind, parts in KINDS.items()}
 _WHERE["database"] = (0, 1)
 _WHERE["catalog"] = (0,)
+TOGETHER = (
+    frozenset({"position", "transaction", "transaction_component", "write_id_position", "write_id"}),
+    frozenset({"schema", "schema_version"}),
+)
+"""Kinds whose records refer to each other by numbers: a move takes all of them or none."""
 
 
 class Selection(NamedTuple):
@@ -25,10 +30,31 @@ class Selection(NamedTuple):
     kinds: frozenset[str] = frozenset(KINDS)
     done: Collection[Key] = frozenset()
     """Tables (catalog, database, name) that exist already: they and their contents are not wanted."""
+    with_transactions: bool = False
+    """Whether patterns to include leave transactions and positions wanted."""
+
+    def for_move(self) -> Selection:
+        """Return this selection with transactions: without them a target would show the rows of those that are not committed.
+
+        InvalidInput where only some of the kinds that go together are chosen.
+        """
+        for kinds in TOGETHER:
+            if (chosen := kinds & self.kinds) and chosen != kinds:
+                raise InvalidInput(
+                    f"kind {', '.join(sorted(chosen))} is chosen without {', '.join(sorted(kinds - chosen))}, and they refer to each "
+                    "other: choose all of them or none"
+                )
+        return self._replace(with_transactions=True)
 
     def wants(self, kind: str) -> bool:
         """Return whether records of a kind may be wanted. With patterns to include, objects outside of databases are not."""
-        return kind in self.kinds and (bool(_WHERE[kind]) or not self.include)
+        if kind not in self.kinds:
+            return False
+        return bool(_WHERE[kind]) or not self.include or (self.with_transactions and kind in ("position", "transaction"))
+
+    def wants_all(self, kind: str) -> bool:
+        """Return whether all records of a kind are wanted, wherever they are."""
+        return self.wants(kind) and not (_WHERE[kind] and (self.include or self.exclude))
 
     def wants_catalog(self, catalog: str) -> bool:
         """Return whether anything of a catalog may be wanted."""
@@ -52,13 +78,20 @@ class Selection(NamedTuple):
         if not self.wants(kind):
             return False
         named = [key[place] for place in _WHERE[kind]]
-        if not named or named[0] is None:
+        if not named:
+            return True
+        if named[0] is None:
             return not self.include
         if len(named) == 1:
             return self.wants_catalog(named[0])
         if len(named) == 2 or named[2] is None:
             return self.wants_database(named[0], named[1])
         return self.wants_table(*named) and not (kind in ("table", "descriptor", "partition") and tuple(named) in self.done)
+
+    @staticmethod
+    def table_of(kind: str, key: Key) -> Key:
+        """Return catalog, database and table in the key of a kind that names them; each may be None."""
+        return tuple(key[place] for place in _WHERE[kind])
 
 
 EVERYTHING = Selection()

@@ -10,7 +10,6 @@ from contextlib import closing
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -18,7 +17,6 @@ from metastore import idl
 from metastore.client import Client, connect
 from metastore.errors import InvalidOperation
 from metastore.transfer.comparing import compare
-from metastore.transfer.contract import Reader
 from metastore.transfer.following import follow
 from metastore.transfer.moving import move
 from metastore.transfer.opening import reader, writer
@@ -28,45 +26,11 @@ from metastore.transfer.selection import EVERYTHING, Selection, selection
 from metastore.transfer.thrift.calls import Calls
 from tests.support.catalog.full_catalog import Filler, columns, storage
 from tests.support.servers.servers import COMMAND, environment, serving
+from tests.transfer.conftest import Going, same
 from tests.transfer.test_dumps import run
-
-
-class Going(NamedTuple):
-    """A source on which a server runs, and a target that was filled from it."""
-
-    client: Client
-    filler: Filler
-    source: Reader
-    target: OwnWriter
-    url: str
-
-
-@pytest.fixture(params=["thrift", "database"])
-def going(request: pytest.FixtureRequest, fresh_database_url: str, tmp_path: Path) -> Iterator[Going]:
-    url = f"sqlite:///{tmp_path / 'source.db'}"
-    options = ("--db", url, "--set", f"warehouse={tmp_path / 'w'}", "--set", "compactor_cleaner=false")
-    with serving(*options, home=tmp_path) as server, connect(server.uri) as client:
-        filler = Filler(client, f"file:{tmp_path / 'data'}")
-        filler.everything()
-        source = reader(server.uri if request.param == "thrift" else url)
-        target = writer(fresh_database_url)
-        assert isinstance(target, OwnWriter)
-        move(source, target, EVERYTHING)
-        yield Going(client, filler, source, target, fresh_database_url)
-        source.close()
-        target.close()
-
 
 WITH_A_LOG = pytest.mark.parametrize("going", ["thrift"], indirect=True)
 """From a source whose log is read. One without is compared each time."""
-
-
-def same(going: Going) -> list[str]:
-    """Return the differences between the two sides."""
-    back = reader(going.url)
-    found = compare(going.source, back, EVERYTHING)
-    back.close()
-    return [f"{each.record}: {each.words}" for each in found.differences]
 
 
 def change(going: Going) -> None:

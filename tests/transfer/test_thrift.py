@@ -53,9 +53,9 @@ def test_a_server_answers_with_the_objects_of_its_database(served: tuple[str, st
     ("wanted", "expected"),
     [
         (selection(kinds=["table"]), []),
-        (selection(["sales"]), ["schemas"]),
-        (selection(kinds=["type", "schema", "role"]), ["schemas, types"]),
-        (selection(without=["schema", "property"]), ["scheduled queries, types", "the queue", "2 open transactions"]),
+        (selection(["sales"]), ["schemas", "2 open transactions"]),
+        (selection(kinds=["type", "property", "role"]), ["properties, types"]),
+        (selection(without=["type", "property"]), ["schemas, scheduled queries", "the queue", "2 open transactions"]),
     ],
 )
 def test_only_objects_of_wanted_kinds_are_named_as_not_moved(served: tuple[str, str], wanted: Selection, expected: list[str]) -> None:

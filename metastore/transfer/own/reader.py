@@ -79,15 +79,20 @@ class OwnReader:
                     yield from (record for record in found if selection.wants_key(kind, record.key))
 
 
-def _positions(session: Session) -> Iterator[Record]:
+def positions(session: Session) -> dict[str, int]:
+    """Return the last number of each position."""
     values = {name: value for name, value in session.rows(VALUES)}  # noqa: C416  # their types
-    for name, counter in COUNTERS.items():
-        pending = session.number(PENDING) or 0 if name == "notification" else 0
-        yield Record("position", (name,), {"last": values.get(counter, 0) + pending})
+    pending = {"notification": session.number(PENDING) or 0}
+    return {name: values.get(counter, 0) + pending.get(name, 0) for name, counter in COUNTERS.items()}
+
+
+def _positions(session: Session) -> Iterator[Record]:
+    for name, last in positions(session).items():
+        yield Record("position", (name,), {"last": last})
 
 
 def _of_kind(session: Session, stored: Stored) -> Iterator[Record]:
-    for rows in _pages(session, stored):
+    for rows in pages(session, stored):
         columns = _columns_of_versions(session, rows) if stored.kind == "schema_version" else {}
         for row in rows:
             record = _record(stored, row)
@@ -120,7 +125,8 @@ def _statements(stored: Stored) -> tuple[sa.Select[Any], sa.Select[Any]]:
     return first, first.where(*conditions)
 
 
-def _pages(session: Session, stored: Stored) -> Iterator[Sequence[Row]]:
+def pages(session: Session, stored: Stored) -> Iterator[Sequence[Row]]:
+    """Yield the rows of a kind, a page at a time: the parts of the key, the fields of the body, and last the primary key."""
     first, next_ = _statements(stored)
     width = len(stored.table.primary_key.columns)
     rows = session.rows(first)

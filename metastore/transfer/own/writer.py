@@ -1,7 +1,7 @@
 """Write records into a database of this server whose catalog is empty, or continue an interrupted move.
 
-Rows that others refer to are changed in place; the rest of a kind is removed before its first record is written, so that a second run
-changes nothing. No server may run on the database meanwhile.
+Rows that others refer to are changed in place; the rest of the wanted rows of a kind is removed before its first record is written, so that
+a second run changes nothing. No server may run on the database meanwhile.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from metastore.store.core.database import Database, Session
 from metastore.store.drivers.contract import Row
 from metastore.store.engines import data_connectors
 from metastore.store.schema.indexes import indexes
-from metastore.store.schema.model import compactions, databases, partitions, tables, write_id_ranges
-from metastore.store.schema.registry import registry_columns, registry_schemas
+from metastore.store.schema.model import compactions, databases, partitions, tables
+from metastore.store.schema.registry import registry_columns, registry_schemas, registry_versions
 from metastore.store.transactions.transactions import COMPONENTS, HISTORY, OPEN, WRITE_IDS
-from metastore.transfer.own.reader import COUNTERS
+from metastore.transfer.own.emptying import empty
+from metastore.transfer.own.reader import COUNTERS, positions
 from metastore.transfer.own.stored import BY_KIND, STORED, Stored
 from metastore.transfer.own.table_writer import KEYS, TableWriter, set_sequence
 from metastore.transfer.records import OF_TABLES, Key, Record, key_text
-from metastore.transfer.selection import Selection
+from metastore.transfer.selection import EVERYTHING, Selection
 
 BATCH = 5000
 HAS_TABLES = sa.select(tables.c.id).limit(1)
@@ -52,13 +53,13 @@ PARTITION = sa.select(partitions.c.id).where(partitions.c.table_id == sa.bindpar
 SCHEMAS = sa.select(databases.c.catalog, databases.c.name, registry_schemas.c.name, registry_schemas.c.id).select_from(
     registry_schemas.join(databases, registry_schemas.c.database_id == databases.c.id)
 )
-LAST_VERSION = sa.select(sa.func.coalesce(sa.func.max(registry_columns.c.version_id), 0))
+LAST_VERSION = sa.select(sa.func.coalesce(sa.func.max(registry_versions.c.id), 0))
 _SEQUENCES = {
     table: sa.text(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), :last)")
-    for table in (databases, compactions, BY_KIND["schema_version"].table)
+    for table in (databases, compactions, registry_versions)
 }
-_EMPTIED = {"write_id": (write_id_ranges,), "schema_version": (registry_columns,)}
-"""Further tables with rows of a kind."""
+MOVED = "moved_{}"
+"""The name of a counter with a position as the last move left it."""
 MAY_HOLD = COMPONENTS | HISTORY | WRITE_IDS
 
 
@@ -72,6 +73,7 @@ class OwnWriter:
         self.skipped: list[str] = []
         """Records that were not written, each with the reason."""
         self.wrote = wrote
+        self._selection = EVERYTHING
         self._tables: dict[Key, int | None] = {}
         self._databases: dict[tuple[str, str], int] = {}
         self._schemas: dict[Key, int] = {}
@@ -80,19 +82,23 @@ class OwnWriter:
         """Close the connections."""
         self.database.close()
 
-    def begin(self, *, resume: bool = False) -> frozenset[Key]:
+    def begin(self, selection: Selection = EVERYTHING, *, resume: bool = False) -> frozenset[Key]:
         """Make the schema; return the existing tables.
 
-        InvalidOperation if there are any, unless the move is resumed, and where a server runs on the database.
+        InvalidOperation if there are any, unless the move is resumed, and where a server runs on the database, or has run on it and has
+        given out ids that the source does not have.
         """
         self._check_unused()
         migrate.upgrade(self.database)
-        self.skipped = []
+        self.skipped, self._selection = [], selection
         self._forget()
-        if not resume and self.database.read(lambda session: session.exists(HAS_TABLES)):
-            raise InvalidOperation(
-                f"database {self.name} has tables: name an empty one, or go on with --resume, which leaves the tables alone that are there"
-            )
+        if self.database.read(lambda session: session.exists(HAS_TABLES)):
+            if not resume:
+                raise InvalidOperation(
+                    f"database {self.name} has tables: name an empty one, or go on with --resume, which leaves the tables alone that are "
+                    "there"
+                )
+            self._check_unchanged()
         return frozenset(self.database.read(lambda session: session.rows(TABLES)))
 
     def _check_unused(self) -> None:
@@ -106,6 +112,17 @@ class OwnWriter:
             raise InvalidOperation(
                 f"database {self.name} is in use: a server ({holder}) runs its job {job}; stop the server, or, if it was killed, "
                 f"wait {max(1, round((until - now) / 1000))} s until its lease ends"
+            )
+
+    def _check_unchanged(self) -> None:
+        """Raise InvalidOperation where transactions or events have ids that no move has brought: they would be mixed with the source's."""
+        now = self.database.read(positions)
+        moved = self.database.read(lambda session: {name: counters.value(session, MOVED.format(name)) for name in now})
+        if now != moved:
+            ids = ", ".join(f"{name} ids to {now[name]} instead of {moved[name]}" for name in now if now[name] != moved[name])
+            raise InvalidOperation(
+                f"database {self.name} was in use by a server after it was filled ({ids}), and the source may have given out the same ids: "
+                "import into an empty database, or start the server and use `metastore export` with its address"
             )
 
     def _forget(self) -> None:
@@ -133,26 +150,25 @@ class OwnWriter:
             session.execute(DELETE_INDEXES, key=number)
             table_rows.delete(session, number, partitioned=True)
 
-    def remove_others(self, kinds: Collection[str], seen: Mapping[str, Collection[Key]], selection: Selection) -> None:
+    def remove_others(self, kinds: Collection[str], seen: Mapping[str, Collection[Key]]) -> None:
         """Remove the objects outside of tables that a source does not have any more, after its others were written.
 
         `kinds` are those of which it has all, `seen` the keys that it has of catalogs, databases and roles, and the other kinds of which it
         has any.
         """
-        self.database.write(partial(self._remove_others, kinds=kinds, seen=seen, selection=selection))
+        self.database.write(partial(self._remove_others, kinds=kinds, seen=seen))
         self._forget()
 
-    def _remove_others(self, session: Session, kinds: Collection[str], seen: Mapping[str, Collection[Key]], selection: Selection) -> None:
+    def _remove_others(self, session: Session, kinds: Collection[str], seen: Mapping[str, Collection[Key]]) -> None:
         for stored in reversed(STORED):
-            if stored.kind not in kinds or not selection.wants(stored.kind):
+            if stored.kind not in kinds or not self._selection.wants(stored.kind):
                 continue
             if stored.is_kept:
                 for key, number in self._kept_rows(session, stored.kind):
-                    if key not in seen.get(stored.kind, ()) and selection.wants_key(stored.kind, key):
-                        self._remove_kept(session, stored.kind, key, number, selection)
+                    if key not in seen.get(stored.kind, ()) and self._selection.wants_key(stored.kind, key):
+                        self._remove_kept(session, stored.kind, key, number)
             elif stored.kind not in seen:
-                for table in (*_EMPTIED.get(stored.kind, ()), stored.table):
-                    session.execute(sa.delete(table))
+                empty(session, stored, self._selection)
 
     @staticmethod
     def _kept_rows(session: Session, kind: str) -> list[tuple[Key, int]]:
@@ -161,7 +177,7 @@ class OwnWriter:
             return [((catalog, name), number) for catalog, name, number in session.rows(KEYS)]
         return [((name,), 0) for (name,) in session.rows(sa.select(BY_KIND[kind].table.c.name))]
 
-    def _remove_kept(self, session: Session, kind: str, key: Key, number: int, selection: Selection) -> None:
+    def _remove_kept(self, session: Session, kind: str, key: Key, number: int) -> None:
         """Remove a catalog, database or role, a database with its wanted tables: the source may drop them after it has listed its tables.
 
         A database with other contents stays, and so does its catalog.
@@ -173,7 +189,7 @@ class OwnWriter:
                 catalogs.delete(session, key[0])
         else:
             for table in [(*key, name) for name in session.column(TABLES_OF, key=number)]:
-                if selection.wants_table(*table):
+                if self._selection.wants_table(*table):
                     self._remove(session, table)
             if not database_rows.contents(session, number):
                 database_rows.delete(session, number)
@@ -204,6 +220,8 @@ class OwnWriter:
     def _positions(self, session: Session, records: Sequence[Record], _: bool) -> None:
         for record in records:
             counters.raise_to(session, COUNTERS[record.key[0]], record.body["last"])
+        for name, last in positions(session).items():
+            counters.raise_to(session, MOVED.format(name), last)
 
     def _kept(self, session: Session, records: Sequence[Record], _: bool) -> None:
         stored = BY_KIND[records[0].kind]
@@ -225,8 +243,7 @@ class OwnWriter:
     def _plain(self, session: Session, records: Sequence[Record], is_first: bool) -> None:
         stored = BY_KIND[records[0].kind]
         if is_first:
-            for table in (*_EMPTIED.get(stored.kind, ()), stored.table):
-                session.execute(sa.delete(table))
+            empty(session, stored, self._selection)
         numbered = [(record, self._numbers(session, stored, record)) for record in records]
         taken = [record for record, numbers in numbered if numbers is not None]
         rows = [(*numbers, *_values(stored, record)) for record, numbers in numbered if numbers is not None]
@@ -241,7 +258,10 @@ class OwnWriter:
             rows = [(*row, beat, MAY_HOLD) for row, beat in zip(rows, beats, strict=True)]
         if stored.kind == "schema_version":
             columns, rows = ("id", *columns), self._versions(session, taken, rows)
-        session.insert_many(stored.table, columns, rows)
+        if stored.kind == "transaction":
+            session.enqueue_upsert(stored.table, columns, rows)
+        else:
+            session.insert_many(stored.table, columns, rows)
         if stored.kind == "compaction":
             set_sequence(session, compactions, max(record.key[0] for record in records), _SEQUENCES[compactions])
         self.skipped += skipped
@@ -252,8 +272,7 @@ class OwnWriter:
         numbered = list(enumerate(records, last + 1))
         columns = [(key, place, *column) for key, record in numbered for place, column in enumerate(record.body["columns"])]
         session.insert_many(registry_columns, ("version_id", "position", "name", "type", "comment"), columns)
-        table = BY_KIND["schema_version"].table
-        set_sequence(session, table, last + len(records), _SEQUENCES[table])
+        set_sequence(session, registry_versions, last + len(records), _SEQUENCES[registry_versions])
         return [(key, *row) for (key, _), row in zip(numbered, rows, strict=True)]
 
     def _numbers(self, session: Session, stored: Stored, record: Record) -> tuple[Any, ...] | None:
