@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from metastore.transfer.moving import move
 from metastore.transfer.opening import reader, writer
 from metastore.transfer.own import writer as own_writer
 from metastore.transfer.selection import EVERYTHING, TOGETHER, Selection, selection
+from metastore.transfer.thrift.calls import Calls
 from tests.support.catalog.full_catalog import storage
 from tests.support.databases import databases
 from tests.support.engines.java_metastore import java_metastore
@@ -28,8 +30,11 @@ from tests.transfer.conftest import Going, same
 from tests.transfer.test_export import invisible
 
 QUIET = ("--set", "compactor_cleaner=false")
+FROM_A_SERVER = pytest.mark.parametrize("going", ["thrift"], indirect=True)
 FROM_A_DATABASE = pytest.mark.parametrize("going", ["database"], indirect=True)
 WHOLE_DATABASES = selection(["*"])._replace(with_transactions=True)
+PATHS = {"default": "default.more", "@lake#deep": "lake.deep.more"}
+"""Patterns for the table `more` of databases."""
 PARTS = (["sales.acid"], ["sales.o*"], ["sales.*"], ["empty", "default", "lake.*.*"])
 
 
@@ -55,9 +60,9 @@ def transactional(client: Client, database: str) -> None:
             client.commit_txn(idl.CommitTxnRequest(txnid=each))
 
 
-def seen_in_more(client: Client) -> tuple[int, list[int]]:
+def seen_in_more(client: Client, database: str = "default") -> tuple[int, list[int]]:
     """Return the last write id that a reader sees of that table, and the invalid ones."""
-    found = client.get_valid_write_ids(idl.GetValidWriteIdsRequest(fullTableNames=["default.more"])).tblValidWriteIds[0]
+    found = client.get_valid_write_ids(idl.GetValidWriteIdsRequest(fullTableNames=[f"{database}.more"])).tblValidWriteIds[0]
     return found.writeIdHighWaterMark, found.invalidWriteIds
 
 
@@ -90,14 +95,15 @@ def test_a_round_for_a_part_leaves_the_rest_alone(going: Going) -> None:
 
 
 @pytest.mark.on_one_database
-def test_readers_see_the_same_rows_of_a_table_that_came_alone(going: Going, tmp_path: Path) -> None:
+@pytest.mark.parametrize("database", ["default", "@lake#deep"])
+def test_readers_see_the_same_rows_of_a_table_that_came_alone(going: Going, database: str, tmp_path: Path) -> None:
     """New transactions of the target have ids above those of the source: their commits do not make rows of aborted ones visible."""
-    transactional(going.client, "default")
+    transactional(going.client, database)
     url = f"sqlite:///{tmp_path / 'part.db'}"
     with closing(writer(url)) as target:
-        move(going.source, target, selection(["sales.acid", "default.more"]))
+        move(going.source, target, selection(["sales.acid", PATHS[database]]))
     with serving("--db", url, *QUIET, home=tmp_path / "part") as server, connect(server.uri) as client:
-        assert seen_in_more(client) == (4, [2, 3])
+        assert seen_in_more(client, database) == (4, [2, 3])
         ids = client.open_txns(idl.OpenTxnRequest(9, "u", "h")).txn_ids
         assert ids[0] == 9
         for each in ids:
@@ -106,15 +112,38 @@ def test_readers_see_the_same_rows_of_a_table_that_came_alone(going: Going, tmp_
 
 
 @pytest.mark.on_one_database
-def test_readers_see_the_same_rows_of_a_table_that_was_exported_alone(going: Going, tmp_path: Path) -> None:
-    transactional(going.client, "default")
+@pytest.mark.parametrize("database", ["default", "@lake#deep"])
+def test_readers_see_the_same_rows_of_a_table_that_was_exported_alone(going: Going, database: str, tmp_path: Path) -> None:
+    transactional(going.client, database)
     url = f"sqlite:///{tmp_path / 'part.db'}"
     options = ("--db", url, "--set", f"warehouse={tmp_path / 'part'}", *QUIET)
     with serving(*options, home=tmp_path / "part") as server, connect(server.uri) as client:
         with closing(writer(server.uri)) as target:
-            move(going.source, target, selection(["sales.acid", "default.more"]))
+            move(going.source, target, selection(["sales.acid", PATHS[database]]))
         assert invisible(client) == [2, 3]
-        assert seen_in_more(client) == (4, [2, 3])
+        assert seen_in_more(client, database) == (4, [2, 3])
+
+
+@pytest.mark.on_one_database
+@FROM_A_SERVER
+def test_transactions_that_begin_during_an_import_are_not_part_of_it(going: Going, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is read of transactions is of one moment, so that no write id belongs to one that did not come."""
+    ask = Calls.ask
+
+    def slow(self: Calls, method: str, *arguments: Any, **more: Any) -> Any:
+        answer = ask(self, method, *arguments, **more)
+        if method == "get_open_txns_info":
+            ids = going.client.open_txns(idl.OpenTxnRequest(3, "ann", "host1", "agent")).txn_ids
+            going.client.allocate_table_write_ids(idl.AllocateTableWriteIdsRequest(dbName="sales", tableName="acid", txnIds=ids))
+        return answer
+
+    monkeypatch.setattr(Calls, "ask", slow)
+    url = f"sqlite:///{tmp_path / 'whole.db'}"
+    with closing(writer(url)) as target:
+        move(going.source, target, EVERYTHING)
+    with serving("--db", url, *QUIET, home=tmp_path / "whole") as server, connect(server.uri) as client:
+        assert invisible(client) == [2, 3]
+        assert client.get_open_txns().txn_high_water_mark == 5
 
 
 @pytest.mark.slow

@@ -7,11 +7,11 @@ that no method returns are not read (`KINDS_READ`), and statistics have no time 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from metastore import idl
 from metastore.client import Client
-from metastore.rules.transactions.snapshots import hidden_valid
 from metastore.rules.values.partition_names import make_partition_name
 from metastore.transfer.contract import Changes
 from metastore.transfer.records import KINDS, OF_TABLES, Key, Record
@@ -19,6 +19,7 @@ from metastore.transfer.selection import Selection
 from metastore.transfer.thrift import constraints, structs
 from metastore.transfer.thrift.calls import Calls
 from metastore.transfer.thrift.tables import Names, Tables, prefixed
+from metastore.transfer.thrift.transactions import Transactions
 
 NOT_READ = frozenset(
     {
@@ -28,7 +29,6 @@ NOT_READ = frozenset(
 )  # fmt: skip
 KINDS_READ = frozenset(KINDS) - NOT_READ - {"transaction", "write_id"}
 """Kinds whose objects a method returns completely."""
-INSERT = "i"
 EVENTS = 1000
 """Events of one call."""
 _NOT_LISTED = {"schema": "schemas", "scheduled_query": "scheduled queries", "property": "properties", "type": "types"}
@@ -79,6 +79,7 @@ class ThriftReader:
         databases = list(found)
         tables = self._tables.names(selection, databases)
         roles = sorted(self._calls.ask("get_role_names"))
+        transactions = cache(lambda: Transactions(self._calls, tables))
         steps: dict[str, Callable[[], Iterator[Record]]] = {
             "role": lambda: self._roles(roles),
             "catalog": lambda: (Record("catalog", (name,), body) for name, body in catalogs.items()),
@@ -91,11 +92,11 @@ class ThriftReader:
             "role_grant": lambda: self._role_grants(roles),
             "privilege": lambda: self._privileges(databases, tables, roles),
             "resource_plan": self._resource_plans,
-            "position": self._positions,
-            "transaction": self._transactions,
-            "transaction_component": lambda: self._write_ids("transaction_component", tables),
-            "write_id_position": lambda: self._write_ids("write_id_position", tables),
-            "write_id": lambda: self._write_ids("write_id", tables),
+            "position": lambda: self._positions(transactions()),
+            "transaction": lambda: self._transactions(transactions()),
+            "transaction_component": lambda: transactions().components(),
+            "write_id_position": lambda: transactions().positions(),
+            "write_id": lambda: transactions().write_ids(),
         }
         for kind in KINDS:
             if kind == "table" and (selection.wants("table") or selection.wants("partition")):
@@ -245,61 +246,18 @@ class ThriftReader:
             if full is not None:
                 yield Record("resource_plan", (plan.ns or "default", plan.name), structs.resource_plan(full.resourcePlan))
 
-    def _positions(self) -> Iterator[Record]:
-        yield Record("position", ("transaction",), {"last": self._calls.ask("get_open_txns").txn_high_water_mark})
+    def _positions(self, transactions: Transactions) -> Iterator[Record]:
+        yield Record("position", ("transaction",), {"last": transactions.last})
         reply = self._calls.ask("get_current_notificationEventId")
         yield Record("position", ("notification",), {"last": 0 if reply is None else reply.eventId})
 
-    def _ended(self) -> list[Any]:
-        """Return the transactions that are aborted, and those that are open: nobody can know their write ids, so they count as aborted."""
-        return list(self._calls.ask("get_open_txns_info").open_txns)
-
-    def _transactions(self) -> Iterator[Record]:
-        found = self._ended()
-        opened = [each.id for each in found if each.state == idl.TxnState.OPEN]
-        if opened:
-            shown = ", ".join(map(str, sorted(opened)[:10])) + (" .." if len(opened) > 10 else "")
+    def _transactions(self, transactions: Transactions) -> Iterator[Record]:
+        if opened := transactions.opened():
+            shown = ", ".join(map(str, opened[:10])) + (" .." if len(opened) > 10 else "")
             self.skipped.append(
                 f"{len(opened)} open transactions ({shown}) count as aborted: let them end before, or import from the database"
             )
-        for each in sorted(found, key=lambda each: each.id):
-            started = each.startedTime or 0
-            body = {
-                "state": "a", "type": 0, "user": each.user, "host": each.hostname, "agent": each.agentInfo, "started_ms": started,
-                "ended_ms": each.lastHeartbeatTime or started, "commit_id": None,
-            }  # fmt: skip
-            yield Record("transaction", (each.id,), body)
-
-    def _write_ids(self, kind: str, tables: Sequence[Names]) -> Iterator[Record]:
-        """Yield the next write ids of transactional tables, or the write ids that no reader may see, or the components of these.
-
-        No method returns the transactions of these write ids: they are given to transactions that are not committed, in their order, which
-        makes them as invisible as their own would. Each has a component, or the transaction would count as one without writes, and would be
-        forgotten. One valid write id above them is given to a committed transaction: see `hidden_valid`.
-        """
-        state = self._calls.ask("get_open_txns")
-        ended, last = sorted(state.open_txns), state.txn_high_water_mark
-        committed = next((each for each in range(last, 0, -1) if each not in set(ended)), None)
-        text = f"{last}:{2**63 - 1}::{','.join(map(str, ended))}"
-        for names in tables:
-            if names[0] != "hive":
-                continue
-            full = ".".join(names[1:])
-            reply = self._calls.ask("get_valid_write_ids", idl.GetValidWriteIdsRequest(fullTableNames=[full], validTxnList=text))
-            for found in reply.tblValidWriteIds if reply is not None else ():
-                if found.writeIdHighWaterMark and kind == "write_id_position":
-                    yield Record(kind, names, {"next": found.writeIdHighWaterMark + 1, "last_transaction": last, "last_change": last})
-                elif found.writeIdHighWaterMark:
-                    owners = zip(sorted(found.invalidWriteIds), ended, strict=False)
-                    seen = hidden_valid(found.writeIdHighWaterMark, set(found.invalidWriteIds))
-                    if seen is not None and committed is not None and kind == "write_id":
-                        yield Record(kind, (*names, seen), {"transaction_id": committed})
-                    for each, owner in owners:
-                        if kind == "write_id":
-                            yield Record(kind, (*names, each), {"transaction_id": owner})
-                        else:
-                            key = (owner, *names, None, INSERT, each)
-                            yield Record(kind, key, {"committed_ms": None, "commit_id": None})
+        yield from transactions.transactions()
 
     def _privilege(self, granted: Any) -> Record | None:
         """Return the record of a privilege; None for one on a partition of a table that is gone."""

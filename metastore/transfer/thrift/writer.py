@@ -297,23 +297,23 @@ class ThriftWriter:
     def _seed(self, names: Key, next_: int, invalid: list[int]) -> None:
         """Let a table's write ids continue, and those that no reader may see stay unseen: they count as aborted."""
         aborted = ",".join(map(str, sorted(invalid)))
-        text = f"{names[1]}.{names[2]}:{next_ - 1}:{2**63 - 1}::{aborted}"
+        database = prefixed(*names[:2])
+        text = f"{database}.{names[2]}:{next_ - 1}:{2**63 - 1}::{aborted}"
         request = idl.ReplTblWriteIdStateRequest(
-            validWriteIdlist=text, user="metastore", hostName="export", dbName=names[1], tableName=names[2], partNames=[]
+            validWriteIdlist=text, user="metastore", hostName="export", dbName=database, tableName=names[2], partNames=[]
         )
         try:
             self._ask("repl_tbl_writeid_state", request)
             if (seen := hidden_valid(next_ - 1, set(invalid))) is not None:
-                self._show(names, seen)
+                self._show(database, names[2], seen)
         except MetaError as error:
             self.skipped.append(f"write ids of {'.'.join(names)}, up to {next_ - 1}: {error.message}")
 
-    def _show(self, names: Key, seen: int) -> None:
+    def _show(self, database: str, table: str, seen: int) -> None:
         """Commit a transaction with a write id of a table, if its rows up to a valid one are not seen without: on Java's server."""
-        name = ".".join(names[1:])
-        reply = self._ask("get_valid_write_ids", idl.GetValidWriteIdsRequest(fullTableNames=[name]))
+        reply = self._ask("get_valid_write_ids", idl.GetValidWriteIdsRequest(fullTableNames=[f"{database}.{table}"]))
         if reply.tblValidWriteIds[0].writeIdHighWaterMark < seen:
             (transaction,) = self._ask("open_txns", idl.OpenTxnRequest(1, "metastore", "export")).txn_ids
-            request = idl.AllocateTableWriteIdsRequest(dbName=names[1], tableName=names[2], txnIds=[transaction])
+            request = idl.AllocateTableWriteIdsRequest(dbName=database, tableName=table, txnIds=[transaction])
             self._ask("allocate_table_write_ids", request)
             self._ask("commit_txn", idl.CommitTxnRequest(transaction))
