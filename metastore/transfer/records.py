@@ -7,6 +7,7 @@ a change of an object is left out: heartbeats, locks, leases, tokens, the events
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -67,6 +68,9 @@ OF_TABLES = ("table", "descriptor", "partition")
 DEFINITIONS = ("descriptor",)
 """The kinds that other records refer to by a hash of the content: they hold nothing of their own."""
 
+OPEN, ABORTED, COMMITTED = "o", "a", "c"
+"""The states of transactions; one without a record is committed."""
+
 POSITIONS = ("transaction", "notification")
 """The names of positions: the last transaction id that was given out, and the last event's."""
 
@@ -85,6 +89,11 @@ def record_of(text: bytes) -> Record:
 def key_text(record: Record) -> str:
     """Return a record's kind and key for people."""
     return f"{record.kind} {'.'.join('' if part is None else str(part) for part in record.key)}".rstrip()
+
+
+def ids_text(ids: Sequence[int]) -> str:
+    """Return the first ids of a list for people."""
+    return ", ".join(map(str, sorted(ids)[:10])) + (" .." if len(ids) > 10 else "")
 
 
 def content_hash(content: Any) -> str:

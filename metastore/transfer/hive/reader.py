@@ -12,7 +12,7 @@ from metastore.transfer.contract import Changes
 from metastore.transfer.hive import grants, objects, transactions
 from metastore.transfer.hive.schema import HiveSchema
 from metastore.transfer.hive.tables import Tables
-from metastore.transfer.records import KINDS, OF_TABLES, Key, Record
+from metastore.transfer.records import KINDS, OF_TABLES, Key, Record, ids_text
 from metastore.transfer.selection import Selection
 
 READ: dict[str, Callable[[HiveSchema, objects.Databases], Iterator[Record]]] = {
@@ -113,10 +113,9 @@ def _not_read(schema: HiveSchema, selection: Selection) -> Iterator[str]:
     """Yield texts on open transactions and on the rows that are not read, of the kinds that are wanted."""
     opened = [row[0] for rows in schema.pages("TXNS", "TXN_ID", "TXN_STATE") for row in rows if row[1] == transactions.OPEN]
     if opened and selection.wants("transaction"):
-        shown = ", ".join(map(str, opened[:10])) + (" .." if len(opened) > 10 else "")
         yield (
-            f"{len(opened)} open transactions ({shown}) stay open: their clients may continue at the new server, those that nobody "
-            "heartbeats are aborted there"
+            f"{len(opened)} open transactions ({ids_text(opened)}) stay open: their clients may continue at the new server, those that "
+            "nobody heartbeats are aborted there"
         )
     if selection.wants("write_id") and not schema.has("NEXT_WRITE_ID") and not schema.is_empty("COMPLETED_TXN_COMPONENTS"):
         yield "write ids: Hive 2 has none; its transactional tables need a major compaction before, as for an upgrade to Hive 3"

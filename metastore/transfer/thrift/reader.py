@@ -14,7 +14,7 @@ from metastore import idl
 from metastore.client import Client
 from metastore.rules.values.partition_names import make_partition_name
 from metastore.transfer.contract import Changes
-from metastore.transfer.records import KINDS, OF_TABLES, Key, Record
+from metastore.transfer.records import KINDS, OF_TABLES, Key, Record, ids_text
 from metastore.transfer.selection import Selection
 from metastore.transfer.thrift import constraints, structs
 from metastore.transfer.thrift.calls import Calls
@@ -253,9 +253,8 @@ class ThriftReader:
 
     def _transactions(self, transactions: Transactions) -> Iterator[Record]:
         if opened := transactions.opened():
-            shown = ", ".join(map(str, opened[:10])) + (" .." if len(opened) > 10 else "")
             self.skipped.append(
-                f"{len(opened)} open transactions ({shown}) count as aborted: let them end before, or import from the database"
+                f"{len(opened)} open transactions ({ids_text(opened)}) count as aborted: let them end before, or import from the database"
             )
         yield from transactions.transactions()
 

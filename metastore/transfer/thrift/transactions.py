@@ -12,7 +12,7 @@ from typing import Any
 
 from metastore import idl
 from metastore.rules.transactions.snapshots import hidden_valid
-from metastore.transfer.records import Record
+from metastore.transfer.records import ABORTED, Record
 from metastore.transfer.thrift.calls import Calls
 from metastore.transfer.thrift.tables import Names, prefixed
 
@@ -41,7 +41,7 @@ class Transactions:
         for each in self._ended:
             started = each.startedTime or 0
             body = {
-                "state": "a", "type": 0, "user": each.user, "host": each.hostname, "agent": each.agentInfo, "started_ms": started,
+                "state": ABORTED, "type": 0, "user": each.user, "host": each.hostname, "agent": each.agentInfo, "started_ms": started,
                 "ended_ms": each.lastHeartbeatTime or started, "commit_id": None,
             }  # fmt: skip
             yield Record("transaction", (each.id,), body)

@@ -15,7 +15,7 @@ from metastore.client import Client
 from metastore.errors import InvalidOperation, MetaError
 from metastore.rules.transactions.snapshots import hidden_valid
 from metastore.rules.values.partition_names import partition_values
-from metastore.transfer.records import Key, Record, key_text
+from metastore.transfer.records import COMMITTED, OPEN, Key, Record, ids_text, key_text
 from metastore.transfer.selection import EVERYTHING, Selection
 from metastore.transfer.thrift import from_bodies
 from metastore.transfer.thrift.calls import Calls
@@ -76,6 +76,8 @@ class ThriftWriter:
                     self._each(write, group)
         for names, (next_, invalid) in self._write_ids.items():
             self._seed(names, next_, invalid)
+        if opened := [each for each, state in self._states.items() if state == OPEN]:
+            self.skipped.append(f"{len(opened)} open transactions ({ids_text(opened)}) count as aborted: let them end before")
 
     def _each(self, write: Callable[[Record], None], records: Iterable[Record]) -> None:
         for record in records:
@@ -291,7 +293,7 @@ class ThriftWriter:
         self._write_ids[record.key] = (record.body["next"], [])
 
     def _write_id(self, record: Record) -> None:
-        if self._states.get(record.body["transaction_id"], "c") != "c" and record.key[:3] in self._write_ids:
+        if self._states.get(record.body["transaction_id"], COMMITTED) != COMMITTED and record.key[:3] in self._write_ids:
             self._write_ids[record.key[:3]][1].append(record.key[3])
 
     def _seed(self, names: Key, next_: int, invalid: list[int]) -> None:
