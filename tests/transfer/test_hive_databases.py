@@ -24,6 +24,7 @@ from tests.support.catalog.same_replies import differences
 from tests.support.databases import databases
 from tests.support.engines.java_metastore import copy_rows, java_metastore, make_schema
 from tests.support.servers.servers import serving
+from tests.transfer.test_export import invisible
 
 pytestmark = pytest.mark.slow
 QUIET = ("--set", "compactor_cleaner=false")
@@ -120,6 +121,18 @@ def test_a_part_of_it(java: Java) -> None:
     found = list(source.records(selection(exclude=["sales"])))
     assert not [record for record in found if record.kind == "table"]
     source.close()
+
+
+def test_readers_see_the_same_rows_of_a_table_that_came_alone(java: Java, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'part.db'}"
+    source, target = reader(java.url), writer(url)
+    move(source, target, selection(["sales.acid"]))
+    source.close()
+    target.close()
+    with serving("--db", url, *QUIET, home=tmp_path) as server, connect(server.uri) as client:
+        for each in client.open_txns(idl.OpenTxnRequest(5, "u", "h")).txn_ids:
+            client.commit_txn(idl.CommitTxnRequest(txnid=each))
+        assert invisible(client) == [2, 3]
 
 
 def test_a_dry_run_reads_all(java: Java) -> None:
