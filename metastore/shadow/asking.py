@@ -120,16 +120,17 @@ class _Asking:
     def __init__(
         self, given: Any, done: Callable[[int], None], secondary: Upstream, counts: Agreement, report: Report,
     ) -> None:  # fmt: skip
-        self._given = given
+        self._given, self._done = given, done
+        self._secondary = secondary
         self._counts = counts
         self._report = report
-        self._lanes = [_Lane(secondary, counts, done) for _ in range(LANES)]
 
     def run(self) -> None:
         """Ask until None comes."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # the proxy says when it ends
-        for lane in self._lanes:
+        lanes = [_Lane(self._secondary, self._counts, self._done) for _ in range(LANES)]  # not before the fork: it would end them
+        for lane in lanes:
             lane.start()
         every = self._report.every
         shown = time.monotonic()
@@ -147,11 +148,11 @@ class _Asking:
             if isinstance(each, dict):
                 self._counts.set_dropped(each)
             else:
-                self._lanes[(each if isinstance(each, int) else each.client) % LANES].given.put(each)
-        for lane in self._lanes:
+                lanes[(each if isinstance(each, int) else each.client) % LANES].given.put(each)
+        for lane in lanes:
             lane.given.put(None)
         until = time.monotonic() + PATIENCE
-        for lane in self._lanes:
+        for lane in lanes:
             lane.join(max(0.0, until - time.monotonic()))
         self._report.show(self._counts.counts())
 
