@@ -45,6 +45,24 @@ class LdapEntry(NamedTuple):
     """As the directory spells it; as `folded` does where the entry can not be read."""
 
 
+class _Tls(ldap3.Tls):  # type: ignore[misc]  # it has no types
+    """TLS in which Python checks the certificate and its name: from Python 3.12 on ldap3 compares names itself, and accepts no address."""
+
+    def __init__(self, authorities: str | None) -> None:
+        super().__init__(validate=ssl.CERT_REQUIRED, ca_certs_file=authorities)
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if authorities:
+            self._context.load_verify_locations(authorities)
+        else:
+            self._context.load_default_certs()
+
+    def wrap_socket(self, connection: Any, do_handshake: bool = False) -> None:
+        """Encrypt the socket of a connection, as ldap3 asks for it."""
+        connection.socket = self._context.wrap_socket(
+            connection.socket, do_handshake_on_connect=do_handshake, server_hostname=connection.server.host
+        )
+
+
 class Ldap:
     """Checks passwords for all connections of a process. Safe for threads."""
 
@@ -55,7 +73,7 @@ class Ldap:
         if not (config.ldap_base_dn or config.ldap_domain or config.ldap_user_dn_pattern):
             raise ConfigError("authentication by ldap needs ldap_base_dn, ldap_user_dn_pattern or ldap_domain to find users")
         self._config = config
-        tls = ldap3.Tls(validate=ssl.CERT_REQUIRED, version=ssl.PROTOCOL_TLS_CLIENT, ca_certs_file=config.ldap_ca)
+        tls = _Tls(config.ldap_ca)
         urls = [url for each in config.ldap_url for url in each.split()]  # Hive parts them with spaces
         servers = [ldap3.Server(url, tls=tls, connect_timeout=TIMEOUT, get_info=ldap3.NONE) for url in urls]
         self._servers = ldap3.ServerPool(servers, ldap3.FIRST, active=1, exhaust=60)

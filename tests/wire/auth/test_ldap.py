@@ -180,6 +180,19 @@ def test_connections_are_encrypted_and_the_directory_must_prove_itself(directory
             Ldap(Config(**account, **settings)).check("ann", PASSWORD, ANYTIME)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("start_tls", [False, True])
+def test_a_certificate_holds_for_its_names(directory: Directory, start_tls: bool) -> None:
+    """A certificate of the same authority for another host is refused: `127.1` is the address of the directory, and not in it."""
+    url = directory.url if start_tls else directory.secure_url
+    for name, is_in_it in (("127.0.0.1", True), ("localhost", True), ("127.1", False)):
+        settings = Config(ldap_url=(url.replace("127.0.0.1", name),), ldap_start_tls=start_tls, ldap_ca=str(directory.ca), **BASE)  # type: ignore[arg-type]
+        if is_in_it:
+            assert Ldap(settings).check("ann", PASSWORD, ANYTIME) is not None
+        else:
+            with pytest.raises(ClientRefused, match="gives no answer"):
+                Ldap(settings).check("ann", PASSWORD, ANYTIME)
+
+
 def test_a_directory_that_is_down_is_no_wrong_password(directory: Directory, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr("ldap3.core.pooling.sleep", slept.append)
