@@ -87,11 +87,13 @@ def test_all_workers_count_together(database_url: str, tmp_path: Path) -> None:
                     client.get_database("nowhere")
         with connect(server.uri, timeout=20) as client:
             client.open_txns(OpenTxnRequest(num_txns=3, user="u", hostname="h"))
+            counts = {
+                'metastore_call_seconds_count{method="create_database",outcome="ok"}': 12,
+                'metastore_call_seconds_count{method="get_database",outcome="NoSuchObject"}': 12,
+                'metastore_connections{mechanism="anonymous",transport="plain"}': 1,
+            }
             for _ in range(3):
-                text = get(server.uri, "/metrics")[1]
-                assert sample(text, 'metastore_call_seconds_count{method="create_database",outcome="ok"}') == 12
-                assert sample(text, 'metastore_call_seconds_count{method="get_database",outcome="NoSuchObject"}') == 12
-                assert sample(text, 'metastore_connections{mechanism="anonymous",transport="plain"}') == 1
+                text = until(lambda: get(server.uri, "/metrics")[1], lambda text: {each: sample(text, each) for each in counts} == counts)
                 assert sample(text, "metastore_open_transactions") == 3
                 assert sample(text, "metastore_oldest_open_transaction_seconds") >= 0
                 assert sample(text, 'metastore_objects{kind="databases"}') >= 1
