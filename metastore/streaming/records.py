@@ -25,6 +25,7 @@ import pyarrow as pa
 from metastore.acid.values.constraints import CanNotKeepConstraint, Constraints, ConstraintViolated, wall_clock
 from metastore.acid.values.exact import Changed, checked, exact, named_once
 from metastore.acid.values.types import arrow_type, decimal_of, parts
+from metastore.rules.values.times import timestamp
 
 Check = Callable[[Any], Any]
 T = TypeVar("T")
@@ -291,7 +292,7 @@ def _day(value: Any) -> Any:
 
 
 def _moment(value: Any) -> Any:
-    found = datetime.fromisoformat(value) if isinstance(value, str) else value
+    found = timestamp(value) if isinstance(value, str) else value
     if not isinstance(found, datetime):
         raise TypeError(f"{value!r} is not a timestamp")
     if (isinstance(value, str) and _FINER.search(value) is not None) or bool(getattr(value, "nanosecond", 0)):

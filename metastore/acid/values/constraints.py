@@ -23,6 +23,7 @@ from metastore.acid.values.types import arrow_type
 from metastore.client import Client, is_unknown_method
 from metastore.idl import CheckConstraintsRequest, DefaultConstraintsRequest, NotNullConstraintsRequest, Table
 from metastore.rules.engines.hive_sql import constant
+from metastore.rules.values.times import timestamp
 
 
 class ConstraintViolated(ValueError):
@@ -131,5 +132,5 @@ def _cast(value: Any, kind: str) -> Any:
     if name.startswith("decimal"):
         return Decimal(value) if isinstance(value, str) else value
     if isinstance(value, str) and name in ("date", "timestamp"):
-        return date.fromisoformat(value) if name == "date" else datetime.fromisoformat(value)
+        return date.fromisoformat(value) if name == "date" else timestamp(value)
     return value

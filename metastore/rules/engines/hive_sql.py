@@ -16,6 +16,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from metastore.rules.values.times import timestamp
+
 _STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _NAME = r"`(?:[^`]|``)*`"
 _TOKEN = re.compile(
@@ -122,7 +124,7 @@ class _Reader:
         if kind != "string":
             raise self._unknown()
         try:
-            return date.fromisoformat(text_of(token)) if word == "date" else datetime.fromisoformat(text_of(token))
+            return date.fromisoformat(text_of(token)) if word == "date" else timestamp(text_of(token))
         except ValueError as error:
             raise self._unknown() from error
 
