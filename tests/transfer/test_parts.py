@@ -20,6 +20,7 @@ from metastore.transfer.following import follow
 from metastore.transfer.moving import move
 from metastore.transfer.opening import reader, writer
 from metastore.transfer.own import writer as own_writer
+from metastore.transfer.records import Record
 from metastore.transfer.selection import EVERYTHING, TOGETHER, Selection, selection
 from metastore.transfer.thrift.calls import Calls
 from tests.support.catalog.full_catalog import storage
@@ -205,6 +206,32 @@ def test_a_target_that_was_in_use_is_refused(going: Going, use: Callable[[Client
             with pytest.raises(InvalidOperation, match=r"was in use by a server after it was filled \((transaction|notification) ids to"):
                 run()
         assert list(back.records(EVERYTHING)) == before
+
+
+@pytest.mark.on_one_database
+@FROM_A_DATABASE
+def test_an_interrupted_import_goes_on_in_a_database_that_a_server_had_used(going: Going, tmp_path: Path) -> None:
+    """Ids that were given out before the first table came are no reason to refuse. Events have all of theirs before the source's."""
+
+    def interrupted(record: Record) -> Record:
+        if record.kind == "position":
+            raise OSError(9, "the power is gone")
+        return record
+
+    url = f"sqlite:///{tmp_path / 'used.db'}"
+    options = ("--db", url, *QUIET, "--set", f"warehouse={tmp_path / 'used'}")
+    with serving(*options, home=tmp_path / "used") as server, connect(server.uri) as client:
+        used(client, tmp_path)
+        changed(client, tmp_path)
+        client.drop_database("own", False, False)
+    with closing(writer(url)) as target:
+        with pytest.raises(OSError, match="the power is gone"):
+            move(going.source, target, EVERYTHING, adjust=interrupted)
+        with pytest.raises(InvalidOperation, match="has tables"):
+            move(going.source, target, EVERYTHING)
+        move(going.source, target, EVERYTHING, resume=True)
+    with closing(reader(url)) as back:
+        assert compare(going.source, back, EVERYTHING).differences == []
 
 
 @pytest.mark.on_one_database

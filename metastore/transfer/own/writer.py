@@ -27,6 +27,7 @@ from metastore.store.core import authorization_changes, counters, leases, migrat
 from metastore.store.core.database import Database, Session
 from metastore.store.drivers.contract import Row
 from metastore.store.engines import data_connectors
+from metastore.store.operations import notifications
 from metastore.store.schema.indexes import indexes
 from metastore.store.schema.model import compactions, databases, partitions, tables
 from metastore.store.schema.registry import registry_columns, registry_schemas, registry_versions
@@ -59,7 +60,7 @@ _SEQUENCES = {
     for table in (databases, compactions, registry_versions)
 }
 MOVED = "moved_{}"
-"""The name of a counter with a position as the last move left it."""
+"""The name of a counter with a position as the last move left it, or found it in a database without tables."""
 MAY_HOLD = COMPONENTS | HISTORY | WRITE_IDS
 
 
@@ -99,6 +100,8 @@ class OwnWriter:
                     "there"
                 )
             self._check_unchanged()
+        else:
+            self.database.write(_note_positions)
         return frozenset(self.database.read(lambda session: session.rows(TABLES)))
 
     def _check_unused(self) -> None:
@@ -220,8 +223,7 @@ class OwnWriter:
     def _positions(self, session: Session, records: Sequence[Record], _: bool) -> None:
         for record in records:
             counters.raise_to(session, COUNTERS[record.key[0]], record.body["last"])
-        for name, last in positions(session).items():
-            counters.raise_to(session, MOVED.format(name), last)
+        _note_positions(session)
 
     def _kept(self, session: Session, records: Sequence[Record], _: bool) -> None:
         stored = BY_KIND[records[0].kind]
@@ -329,6 +331,16 @@ class OwnWriter:
                 self._tables.clear()
             self._tables[names] = table_rows.key(session, *names)
         return self._tables[names]
+
+
+def _note_positions(session: Session) -> None:
+    """Note the present positions as those of the move, so that a resumed one finds out whether a server has given out ids since.
+
+    Events of a server that ended before it gave them ids get theirs first: the source's events have higher ones.
+    """
+    notifications.number(session)
+    for name, last in positions(session).items():
+        counters.raise_to(session, MOVED.format(name), last)
 
 
 def _take(records: Iterator[Record]) -> list[Record]:
