@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from metastore.errors import InvalidObject, InvalidOperation, MetaError
 from metastore.jobs import JOBS
 from metastore.service.call.clock import now_ms
 from metastore.store.core import leases
-from metastore.store.core.database import Database
+from metastore.store.core.database import Database, Session
+from metastore.store.drivers.contract import Retry
 from metastore.store.schema.model import partitions, server_info, tables
 from metastore.transfer.comparing import compare
 from metastore.transfer.dumps import DumpReader, DumpWriter
@@ -290,7 +292,30 @@ def test_records_out_of_order_are_refused(fresh_database_url: str) -> None:
     target.close()
 
 
-def test_objects_without_their_table_are_reported(dumped: DumpReader, fresh_database_url: str) -> None:
+@pytest.mark.on_one_database
+def test_objects_without_their_table_are_reported_once(fresh_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when another transaction was in the way, so that they are written again."""
+    target = OwnWriter(Database(fresh_database_url))
+    target.begin()
+    write, attempts = target.database.write, count()
+
+    def conflicting(work: Callable[[Session], Any]) -> Any:
+        def again(session: Session) -> Any:
+            result = work(session)
+            if next(attempts) == 0:
+                raise Retry
+            return result
+
+        return write(again)
+
+    monkeypatch.setattr(target.database, "write", conflicting)
+    target.write(record for record in records_of_every_kind() if record.kind == "index")
+    target.close()
+    assert next(attempts) > 1
+    assert target.skipped == ["index hive.db.t.i: an object that it belongs to or refers to is missing"]
+
+
+def test_a_table_that_is_excluded_is_left_out_with_its_objects(dumped: DumpReader, fresh_database_url: str) -> None:
     target = writer(fresh_database_url)
     kept = EVERYTHING._replace(exclude=(("*", "sales", "orders"),))
     moved = move(dumped, target, kept)

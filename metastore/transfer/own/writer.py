@@ -212,20 +212,22 @@ class OwnWriter:
         self.database.write(authorization_changes.note)
 
     def _write_kind(self, kind: str, records: Iterator[Record]) -> None:
+        """Write records of a kind in batches. The three ways to write one return the lines of the records that they skip."""
         write = self._positions if kind == "position" else self._kept if kind in ("role", "catalog", "database") else self._plain
         is_first = True
         batch = _take(records)
         while batch:
-            self.database.write(lambda session, given=batch, first=is_first: write(session, given, first))  # type: ignore[misc]
+            self.skipped += self.database.write(lambda session, given=batch, first=is_first: write(session, given, first))  # type: ignore[misc]
             self.wrote(len(batch))
             batch, is_first = _take(records), False
 
-    def _positions(self, session: Session, records: Sequence[Record], _: bool) -> None:
+    def _positions(self, session: Session, records: Sequence[Record], _: bool) -> list[str]:
         for record in records:
             counters.raise_to(session, COUNTERS[record.key[0]], record.body["last"])
         _note_positions(session)
+        return []
 
-    def _kept(self, session: Session, records: Sequence[Record], _: bool) -> None:
+    def _kept(self, session: Session, records: Sequence[Record], _: bool) -> list[str]:
         stored = BY_KIND[records[0].kind]
         rows = [_values(stored, record) for record in records]
         columns: tuple[str, ...] = (*stored.key, *stored.fields)
@@ -241,17 +243,15 @@ class OwnWriter:
             ]
             set_sequence(session, databases, last + len(new), _SEQUENCES[databases])
         session.enqueue_upsert(stored.table, columns, rows)
+        return []
 
-    def _plain(self, session: Session, records: Sequence[Record], is_first: bool) -> None:
+    def _plain(self, session: Session, records: Sequence[Record], is_first: bool) -> list[str]:
         stored = BY_KIND[records[0].kind]
         if is_first:
             empty(session, stored, self._selection)
         numbered = [(record, self._numbers(session, stored, record)) for record in records]
         taken = [record for record, numbers in numbered if numbers is not None]
         rows = [(*numbers, *_values(stored, record)) for record, numbers in numbered if numbers is not None]
-        skipped = [
-            f"{key_text(record)}: an object that it belongs to or refers to is missing" for record, numbers in numbered if numbers is None
-        ]
         columns = (*_numbered(stored), *stored.key, *stored.fields)
         if stored.kind == "transaction":
             now = int(time.time() * 1000)
@@ -266,7 +266,9 @@ class OwnWriter:
             session.insert_many(stored.table, columns, rows)
         if stored.kind == "compaction":
             set_sequence(session, compactions, max(record.key[0] for record in records), _SEQUENCES[compactions])
-        self.skipped += skipped
+        return [
+            f"{key_text(record)}: an object that it belongs to or refers to is missing" for record, numbers in numbered if numbers is None
+        ]
 
     def _versions(self, session: Session, records: Sequence[Record], rows: Sequence[Row]) -> list[Row]:
         """Number the rows of schemas' versions, and write the versions' columns."""
