@@ -49,7 +49,7 @@ class InProcessClient:
 
     def _declared(self, method: str, error: Exception) -> Exception:
         """Return the exception by which a method reports an error to its client."""
-        body = failure(method, error, self._client)
+        body = failure(method, error)
         if isinstance(body, TApplicationException):
             return body
         found = (getattr(body, field[1]) for field in body.thrift_spec.values() if field[1] != "success")

@@ -7,11 +7,6 @@ from thriftpy2.thrift import TApplicationException
 
 from metastore import errors, idl
 from metastore.methods.interface.errors import EXCEPTIONS, declared, failure
-from metastore.service.call.context import Client
-from metastore.service.call.releases import ReleaseTraces
-
-CLIENT = Client("test:1")
-OLD = Client("test:1", release=ReleaseTraces(get_table=True))
 
 
 def test_every_error_class_or_a_base_of_it_has_an_exception() -> None:
@@ -39,7 +34,7 @@ def test_every_exception_is_declared_by_some_method() -> None:
     ],
 )
 def test_the_most_specific_declared_exception_is_set(method: str, error: Exception, field: str, cls: type) -> None:
-    result = failure(method, error, CLIENT)
+    result = failure(method, error)
     set_fields = {name: value for name, value in vars(result).items() if value is not None}
     assert list(set_fields) == [field]
     assert type(set_fields[field]) is cls
@@ -48,15 +43,9 @@ def test_the_most_specific_declared_exception_is_set(method: str, error: Excepti
 
 def test_an_application_exception_of_a_handler_goes_out_as_it_is() -> None:
     error = TApplicationException(TApplicationException.UNKNOWN_METHOD, "no")
-    assert failure("get_table", error, CLIENT) is error
-
-
-def test_partition_names_of_a_2_3_client_fail_in_field_1() -> None:
-    assert failure("get_partition_names", errors.MetaError("x"), OLD).o1.message == "x"  # type: ignore[attr-defined]
-    assert failure("get_partition_names", errors.MetaError("x"), OLD).o2 is None  # type: ignore[attr-defined]
-    assert failure("get_partition_names", errors.MetaError("x"), CLIENT).o2.message == "x"  # type: ignore[attr-defined]
+    assert failure("get_table", error) is error
 
 
 def test_create_ischema_sets_the_field_of_both_releases() -> None:
-    result = failure("create_ischema", errors.NoSuchObject("x"), CLIENT)
+    result = failure("create_ischema", errors.NoSuchObject("x"))
     assert (result.o2.message, result.o_minus1.message) == ("x", "x")  # type: ignore[attr-defined]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
+import metastore
 from metastore.methods import METHODS
 from metastore.methods.documents import methods
 from metastore.methods.forms.entry import ALL, joined, reads
@@ -16,6 +19,11 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "methods.md"
 CHANGING = tuple("create alter drop add append rename truncate update delete grant revoke commit abort seed mark set exchange".split())  # noqa: SIM905
 """How names of methods begin that change something."""
 FOR_THE_CONNECTION = {"set_ugi", "setMetaConf"}
+PACKAGE = Path(metastore.__file__).parent
+CALLERS = ("acid", "app.py", "console", "shadow", "spark", "transfer")
+"""Programs that call methods, as clients do. They have to name them."""
+OTHER_WORDS = {"compact", "lock", "open_txns", "unlock"}
+"""Names of methods that also are a protocol, a time, a field and a command."""
 
 
 def test_the_interface_has_305_methods() -> None:
@@ -35,6 +43,18 @@ def test_every_method_has_one_whole_entry() -> None:
         if entry.changes and entry.rule is OPEN:
             wrong.append(f"{name} changes something, and anybody may call it")
     assert not wrong
+
+
+def test_facts_about_a_method_stand_in_its_entry() -> None:
+    """Its name is in one file. Only programs that call it have it besides."""
+    files = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        within = path.relative_to(PACKAGE).as_posix()
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Constant) and node.value in METHODS.keys() - OTHER_WORDS and not within.startswith(CALLERS):
+                files[node.value].add(within)
+    assert files.keys() == METHODS.keys() - OTHER_WORDS
+    assert {name: found for name, found in files.items() if len(found) > 1} == {}
 
 
 def test_methods_that_change_something_though_their_names_read() -> None:

@@ -73,6 +73,19 @@ def test_open_transactions_are_a_set_for_2_3_and_a_list_for_others(server: Serve
         assert client.get_open_txns().open_txns == [3, 5]
 
 
+def test_the_error_of_partition_names_is_in_field_1_for_2_3(server: ServerThread) -> None:
+    """It is that of the MetaException there, and since 3.1 that of a NoSuchObjectException."""
+    with connect(server.uri, timeout=10) as client:
+        for call, error in (
+            (lambda: None, idl.MetaException),
+            (lambda: client.get_table("d", "t"), idl.NoSuchObjectException),
+            (lambda: client.get_table_req(idl.GetTableRequest()), idl.MetaException),
+        ):
+            call()
+            with pytest.raises(error, match="no names"):
+                client.get_partition_names("d", "t", -1)
+
+
 def test_a_2_3_client_reads_the_set(server: ServerThread) -> None:
     def old(name: str, spec: dict[int, tuple[object, ...]]) -> type[TPayload]:
         fields = {"thrift_spec": spec, "default_spec": [(field[1], None) for field in spec.values()]}

@@ -96,7 +96,7 @@ class Within:
             try:
                 return in_structs(method, METHODS[method].handler(Call(self._metastore, self._client, method), arguments))
             except MetastoreError as error:
-                reply = failure(method, error, self._client)
+                reply = failure(method, error)
                 if isinstance(reply, TApplicationException):
                     raise reply from error
                 raise next(each for each in vars(reply).values() if each is not None) from error

@@ -61,6 +61,8 @@ class Method:
     """Its request as a client of Hive 2.3 sends it, where that differs."""
     old_result: OldResult | None = None
     """Its result as a client of Hive 2.3 reads it, where that differs."""
+    old_meta_field: str = ""
+    """The field of its result in which a client of Hive 2.3 reads a MetaException, where that differs. Exceptions are one text there."""
 
 
 reads: Callable[..., Method] = partial(Method, changes=False)

@@ -14,7 +14,6 @@ from thriftpy2.thrift import TApplicationException, TException, TPayload
 
 from metastore import errors, idl
 from metastore.config import without_passwords
-from metastore.service.call.context import Client
 
 EXCEPTIONS: dict[type[errors.MetastoreError], type[TException]] = {
     errors.InvalidObject: idl.InvalidObjectException,
@@ -67,15 +66,19 @@ def unknown_method(method: str) -> TApplicationException:
     return TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{method}'")
 
 
-def failure(method: str, error: Exception, client: Client) -> TPayload:
-    """Return the body of the reply to a failed call: the method's result struct, or a TApplicationException."""
+def failure(method: str, error: Exception, meta_field: str = "") -> TPayload:
+    """Return the body of the reply to a failed call: the method's result struct, or a TApplicationException.
+
+    `meta_field` is the field in which the client reads a MetaException, "" for those that declare it.
+    """
     if isinstance(error, TApplicationException):
         return error
     fields = declared(method)
     for exception in _candidates(error):
         if type(exception) in fields:
             result: TPayload = getattr(idl.service, f"{method}_result")()
-            for name in _fields(method, exception, fields, client):
+            names = (meta_field,) if meta_field and isinstance(exception, idl.MetaException) else fields[type(exception)]
+            for name in names:
                 setattr(result, name, exception)
             return result
     return internal_error(method, error.message if isinstance(error, errors.MetastoreError) else "")
@@ -91,10 +94,3 @@ def _candidates(error: Exception) -> list[Any]:
             classes.append(idl.ConfigValSecurityException)
         return [cls(message=error.message) for cls in (*classes, idl.MetaException)]
     return [idl.MetaException(message=f"{type(error).__name__}: {error}")]
-
-
-def _fields(method: str, exception: Any, fields: dict[type[TException], tuple[str, ...]], client: Client) -> tuple[str, ...]:
-    # 2.3 knows field 1 as the MetaException, where NoSuchObjectException is since 3.1; both are one string.
-    if method == "get_partition_names" and isinstance(exception, idl.MetaException) and client.release.is_2_3:
-        return fields[idl.NoSuchObjectException]
-    return fields[type(exception)]

@@ -20,16 +20,10 @@ def _variant(cls: Any, changed: dict[int, tuple[Any, ...]], name: str) -> type[T
     return type(name, (TPayload,), {"thrift_spec": spec, "default_spec": [(field[1], None) for field in spec.values()]})
 
 
-def _args(method: str, inner: type[TPayload]) -> type[TPayload]:
-    """Return the argument struct of a method of one argument, with `inner` as the argument's type."""
-    cls = getattr(idl.service, f"{method}_args")
-    return _variant(cls, {1: (TType.STRUCT, cls.thrift_spec[1][1], inner, False)}, f"{method}_args")
-
-
-def _result(method: str, inner: type[TPayload]) -> type[TPayload]:
-    """Return the result struct of a method, with `inner` as the type of its `success`."""
-    cls = getattr(idl.service, f"{method}_result")
-    return _variant(cls, {0: (TType.STRUCT, "success", inner, False)}, f"{method}_result")
+def _with_one_field(number: int, name: str, inner: type[TPayload]) -> type[TPayload]:
+    """Return the struct of a call's arguments or of its result, which has one field."""
+    spec = {number: (TType.STRUCT, name, inner, False)}
+    return type(f"{inner.__name__}_{name}", (TPayload,), {"thrift_spec": spec, "default_spec": [(name, None)]})
 
 
 _Partitions23 = _variant(
@@ -105,8 +99,8 @@ class OldRequest:
     """A function that puts the values of the second, decoded as 2.3's, into the first, today's."""
 
 
-PARTITIONS_OF_2_3 = OldRequest(_partitions_are_old, _args("add_dynamic_partitions", _Partitions23), _take_partitions)
-EVENT_OF_2_3 = OldRequest(_insert_may_be_old, _args("fire_listener_event", _Event23), _take_insert)
+PARTITIONS_OF_2_3 = OldRequest(_partitions_are_old, _with_one_field(1, "rqst", _Partitions23), _take_partitions)
+EVENT_OF_2_3 = OldRequest(_insert_may_be_old, _with_one_field(1, "rqst", _Event23), _take_insert)
 
 _OpenTxns23 = _variant(idl.GetOpenTxnsResponse, {2: (TType.SET, "open_txns", TType.I64, False)}, "GetOpenTxnsResponse")
 
@@ -125,5 +119,5 @@ class OldResult:
     """Makes its `success` of today's."""
 
 
-OPEN_TXNS_OF_2_3 = OldResult(_result("get_open_txns", _OpenTxns23), _open_txns)
+OPEN_TXNS_OF_2_3 = OldResult(_with_one_field(0, "success", _OpenTxns23), _open_txns)
 """The open transactions are a set."""

@@ -133,7 +133,7 @@ class Dispatcher:
                 return value
 
             def fail(outcome: Outcome, error: Exception) -> None:
-                outcome.reply = self._failure(message, dialect, client, error)
+                outcome.reply = self._failure(message, dialect, client, entry, error)
                 outcome.ends = isinstance(error, errors.MissingArgument) and client.release.ends(for_4=entry.ends_for_4)
 
             outcome = self._frame(client, entry, len(message.raw), message.body, step, fail)
@@ -330,10 +330,10 @@ class Dispatcher:
         except OverflowError as error:
             raise TApplicationException(TApplicationException.INTERNAL_ERROR, f"{message.name}: {error}") from error
 
-    def _failure(self, message: Message, dialect: Dialect, client: Client, error: Exception) -> bytes:
+    def _failure(self, message: Message, dialect: Dialect, client: Client, entry: Method, error: Exception) -> bytes:
         if not isinstance(error, errors.MetastoreError | TException):
             self._log.error("call failed", method=message.name, client=client.address, exc_info=error)
-        body = failure(message.name, error, client)
+        body = failure(message.name, error, entry.old_meta_field if client.release.is_2_3 else "")
         if isinstance(body, TApplicationException):
             return self._exception(message, dialect, body)
         try:
