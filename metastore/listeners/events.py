@@ -115,6 +115,8 @@ class CreateTable(Event):
 class AlterTable(Event):
     before: Table
     after: Table
+    truncates: bool = False
+    """Whether the data is deleted and nothing else is changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +140,8 @@ class AlterPartitions(Event):
     table: Table
     before: Sequence[Partition]
     after: Sequence[Partition]
+    truncates: bool = False
+    """As of a table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

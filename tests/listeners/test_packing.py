@@ -76,8 +76,9 @@ BEFORE = [
 ]
 
 
-def alteration(before: list[Partition], after: list[Partition], method: str = "alter_partitions") -> AlterPartitions:
-    return AlterPartitions(client=ClientInfo("host", "u", ("g",), method), table=TABLE, before=before, after=after)
+def alteration(before: list[Partition], after: list[Partition], *, truncates: bool = False) -> AlterPartitions:
+    client = ClientInfo("host", "u", ("g",), "alter_partitions")
+    return AlterPartitions(client=client, table=TABLE, before=before, after=after, truncates=truncates)
 
 
 def addition(partitions: list[Partition]) -> AddPartitions:
@@ -134,7 +135,7 @@ def notifications_of(event: Event) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("event", [
     alteration(BEFORE, [partition(f"{number}", storage(f"file:/n/{number}"), writeId=8) for number in range(4)]),
-    alteration(BEFORE * 60, deepcopy(BEFORE) * 60, "truncate_table_req"),
+    alteration(BEFORE * 60, deepcopy(BEFORE) * 60, truncates=True),
     statistics(2), statistics(EVENTS), statistics(EVENTS * 2 + 1), aborts(2), aborts(EVENTS + 1),
 ])  # fmt: skip
 def test_packed_events_tell_the_same(event: Event) -> None:

@@ -74,7 +74,7 @@ def test_open_transactions_are_a_set_for_2_3_and_a_list_for_others(server: Serve
 
 
 def test_the_error_of_partition_names_is_in_field_1_for_2_3(server: ServerThread) -> None:
-    """It is that of the MetaException there, and since 3.1 that of a NoSuchObjectException."""
+    """The field of the MetaException there is the field of a NoSuchObjectException since 3.1."""
     with connect(server.uri, timeout=10) as client:
         for call, error in (
             (lambda: None, idl.MetaException),

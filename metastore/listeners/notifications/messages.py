@@ -128,8 +128,8 @@ def _drop_table(event: events.DropTable, write: StructWriter) -> Iterator[Notifi
     yield _on("DROP_TABLE", event.table, {"tableObjJson": write.text(event.table)})
 
 
-def _truncates(event: events.Event) -> str:
-    return "true" if event.client.method.startswith("truncate") else "false"
+def _truncates(event: events.AlterTable | events.AlterPartitions) -> str:
+    return "true" if event.truncates else "false"
 
 
 def _write_id(value: int | None) -> int:

@@ -56,6 +56,9 @@ OF_STATISTICS = tuple(spec[1] for spec in ColumnStatistics.thrift_spec.values() 
 _as_json, _unpacked_fields = attrgetter(*AS_JSON), attrgetter(*UNPACKED)
 _description, _of_statistics = attrgetter(*DESCRIPTION), attrgetter(*OF_STATISTICS)
 
+NOBODY = ClientInfo("", None, (), "")
+"""The client of events that are rebuilt: no message names it."""
+
 Payload = tuple[int, str]
 """The number of messages, and the data from which they are made."""
 
@@ -81,10 +84,10 @@ def pack(event: Event) -> list[Payload]:
     if isinstance(event, AbortTransactions) and len(event.transactions) > 1:
         return list(_aborts(event))
     if isinstance(event, OpenTransactions) and event.type != TxnType.READ_ONLY and _follow_each_other(event.transactions):
-        return [_ids(event, event.transactions)]
+        return [_ids(event.transactions)]
     if isinstance(event, AllocateWriteIds) and _follow_each_other(event.write_ids):
         names = (event.catalog, event.database, event.table)
-        return [_ids(event, event.transactions, names=names, writeIdList=[event.write_ids[0]])]
+        return [_ids(event.transactions, names=names, writeIdList=[event.write_ids[0]])]
     return []
 
 
@@ -109,19 +112,19 @@ def unpack(event_type: str, payload: str) -> Event:
     """Rebuild the event, or the part of an event, from one packed row."""
     text = payload.removeprefix(ONE)
     packed = orjson.loads(text if text.startswith("{") else decompressed(text))
-    return UNPACK[event_type](ClientInfo("", None, (), packed["method"]), packed)
+    return UNPACK[event_type](packed)
 
 
-def _payload(event: Event, count: int, fields: dict[str, Any]) -> Payload:
-    return count, compressed(orjson.dumps({"method": event.client.method, **fields}))
+def _payload(count: int, fields: dict[str, Any]) -> Payload:
+    return count, compressed(orjson.dumps(fields))
 
 
-def _ids(event: Event, transactions: Sequence[int], **fields: Any) -> Payload:
+def _ids(transactions: Sequence[int], **fields: Any) -> Payload:
     """Return the data of one message about transactions. It is not compressed: a statement may put numbers into it."""
     which: dict[str, Any] = {"transactions": list(transactions)}
     if _follow_each_other(transactions):
         which = {"first": transactions[0], "last": transactions[-1]}
-    return 1, ONE + orjson.dumps({"method": event.client.method, **which, **fields}).decode()
+    return 1, ONE + orjson.dumps({**which, **fields}).decode()
 
 
 def _follow_each_other(ids: Sequence[int]) -> bool:
@@ -150,7 +153,7 @@ def _additions(event: AddPartitions) -> list[Payload]:
     added = storage.packed(event.partitions)
     if not storage.holds_all:
         return []
-    _, payload = _payload(event, 1, {"table": _packed_table(event.table), "added": added, "storage": storage.bodies})
+    _, payload = _payload(1, {"table": _packed_table(event.table), "added": added, "storage": storage.bodies})
     return [(1, ONE + payload)]
 
 
@@ -163,7 +166,7 @@ def _alterations(event: AlterPartitions) -> list[Payload]:
         sides = [storage.packed(side[part]) for side in (event.before, event.after)]
         if not storage.holds_all:
             return []
-        payloads.append(_payload(event, len(sides[0]), {"table": table, "sides": sides, "storage": storage.bodies}))
+        payloads.append(_payload(len(sides[0]), {"table": table, "sides": sides, "storage": storage.bodies, "truncates": event.truncates}))
     return payloads
 
 
@@ -179,13 +182,13 @@ def _statistics(event: UpdateStatistics) -> Iterator[Payload]:
             if key not in columns:
                 columns[key] = [(of.colName, of.colType, text) for of, text in zip(structs, data, strict=True)]
             packed.append((_description(each.statsDesc), _of_statistics(each), columns[key]))
-        yield _payload(event, len(packed), {"table": table, "statistics": packed})
+        yield _payload(len(packed), {"table": table, "statistics": packed})
 
 
 def _aborts(event: AbortTransactions) -> Iterator[Payload]:
     for part in _parts(len(event.transactions)):
         keys = list(event.transactions[part])
-        yield _payload(event, len(keys), {"transactions": keys, "databases": {str(key): event.databases.get(key, ()) for key in keys}})
+        yield _payload(len(keys), {"transactions": keys, "databases": {str(key): event.databases.get(key, ()) for key in keys}})
 
 
 def _can_be_read(sd: StorageDescriptor | None) -> bool:
@@ -241,18 +244,19 @@ def _storage(packed: dict[str, Any]) -> list[StorageDescriptor]:
     return [from_bytes(StorageDescriptor, b64decode(body)) for body in packed["storage"]]
 
 
-def _added(client: ClientInfo, packed: dict[str, Any]) -> Event:
+def _added(packed: dict[str, Any]) -> Event:
     storage = _storage(packed)
-    return AddPartitions(client=client, table=_table(packed), partitions=[_unpacked(each, storage) for each in packed["added"]])
+    return AddPartitions(client=NOBODY, table=_table(packed), partitions=[_unpacked(each, storage) for each in packed["added"]])
 
 
-def _altered(client: ClientInfo, packed: dict[str, Any]) -> Event:
+def _altered(packed: dict[str, Any]) -> Event:
     storage = _storage(packed)
     before, after = ([_unpacked(each, storage) for each in side] for side in packed["sides"])
-    return AlterPartitions(client=client, table=_table(packed), before=before, after=after)
+    truncates = packed.get("truncates", False)  # rows of earlier code have the method's name in its place
+    return AlterPartitions(client=NOBODY, table=_table(packed), before=before, after=after, truncates=truncates)
 
 
-def _updated(client: ClientInfo, packed: dict[str, Any]) -> Event:
+def _updated(packed: dict[str, Any]) -> Event:
     data = [[text for *_, text in columns] for *_, columns in packed["statistics"]]
     decoded = iter(list_from_bytes(ColumnStatisticsData, [b64decode(text) for each in data for text in each]))
     found = [
@@ -263,27 +267,27 @@ def _updated(client: ClientInfo, packed: dict[str, Any]) -> Event:
         )
         for description, fields, columns in packed["statistics"]
     ]
-    return UpdateStatistics(client=client, table=_table(packed), statistics=found, data=data)
+    return UpdateStatistics(client=NOBODY, table=_table(packed), statistics=found, data=data)
 
 
-def _aborted(client: ClientInfo, packed: dict[str, Any]) -> Event:
+def _aborted(packed: dict[str, Any]) -> Event:
     databases = {int(key): names for key, names in packed["databases"].items()}
-    return AbortTransactions(client=client, transactions=packed["transactions"], databases=databases)
+    return AbortTransactions(client=NOBODY, transactions=packed["transactions"], databases=databases)
 
 
 def _transactions(packed: dict[str, Any]) -> Sequence[int]:
     return range(packed["first"], packed["last"] + 1) if "first" in packed else packed["transactions"]
 
 
-def _opened(client: ClientInfo, packed: dict[str, Any]) -> Event:
-    return OpenTransactions(client=client, transactions=_transactions(packed), type=TxnType.DEFAULT)
+def _opened(packed: dict[str, Any]) -> Event:
+    return OpenTransactions(client=NOBODY, transactions=_transactions(packed), type=TxnType.DEFAULT)
 
 
-def _allocated(client: ClientInfo, packed: dict[str, Any]) -> Event:
+def _allocated(packed: dict[str, Any]) -> Event:
     catalog, database, table = packed["names"]
     transactions, (first,) = _transactions(packed), packed["writeIdList"]
     return AllocateWriteIds(
-        client=client,
+        client=NOBODY,
         catalog=catalog,
         database=database,
         table=table,
@@ -292,7 +296,7 @@ def _allocated(client: ClientInfo, packed: dict[str, Any]) -> Event:
     )
 
 
-UNPACK: dict[str, Callable[[ClientInfo, dict[str, Any]], Event]] = {
+UNPACK: dict[str, Callable[[dict[str, Any]], Event]] = {
     "ADD_PARTITION": _added,
     "ALTER_PARTITION": _altered,
     "UPDATE_PARTITION_COLUMN_STAT": _updated,

@@ -324,7 +324,7 @@ def truncate_table(
     after = Table(**table.__dict__)
     after.parameters = _truncated(table.parameters)
     after.writeId = given or table.writeId
-    with change(call, AlterTable(client=call.info, before=table, after=after, environment=environment)) as current:
+    with change(call, AlterTable(client=call.info, before=table, after=after, truncates=True, environment=environment)) as current:
 
         def work(session: Session) -> None:
             held = _locked(call, session, name, table)
@@ -335,7 +335,7 @@ def truncate_table(
             elif not partition_names:
                 chosen, parts = _truncate_whole(call, session, name, held, given), [None]
             else:  # Hive's clients name partitions of tables that have none, and expect no error
-                current.event = AlterTable(client=call.info, before=held, after=held, environment=environment)
+                current.event = AlterTable(client=call.info, before=held, after=held, truncates=True, environment=environment)
                 return
             if not keeps_data:
                 below = held.sd.location if held.sd is not None else None
@@ -384,7 +384,7 @@ def _truncate_partitions(
         partitions.replace(session, table, changed)
         statistics.delete_partitions(session, [key for key, _, _ in changed])
     before, after = [partition for _, _, partition in found], [partition for _, _, partition in changed]
-    return chosen, AlterPartitions(client=call.info, table=table, before=before, after=after, environment=environment)
+    return chosen, AlterPartitions(client=call.info, table=table, before=before, after=after, truncates=True, environment=environment)
 
 
 def _truncated(parameters: Mapping[str, str]) -> dict[str, str]:
