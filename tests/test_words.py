@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[1]
-NOT_IN_NAMES = {"told", "tells", "whoever", "whom", "anew", "affair"}
+NOT_IN_NAMES = {"tell", "telling", "tells", "told", "whoever", "whom", "anew", "affair"}
 NOT_IN_TESTS = {"what", "whatever"}
 """Words that are not in the name of a test, which is a sentence."""
 QUOTED = re.compile(r"""`[^`]*`|"[^"]*"|'[^'\s][^']*[^'\s]'(?=[\s.,;:)])""")
@@ -46,7 +46,7 @@ def names(nodes: Sequence[ast.AST]) -> Iterator[Text]:
     for node in nodes:
         for field in ("id", "arg", "attr", "name"):
             name = getattr(node, field, None)
-            if isinstance(name, str):
+            if isinstance(name, str) and (field, name) != ("attr", "tell"):  # of a file: Python names its place so
                 yield getattr(node, "lineno", 0), name
 
 

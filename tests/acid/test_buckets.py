@@ -82,7 +82,7 @@ def test_original_files_stand_in_the_order_of_their_paths_as_java_compares_them(
     assert sorted(sorted(ordered), key=buckets.hive_order) == ordered
 
 
-def test_more_buckets_than_row_ids_tell_apart() -> None:
+def test_more_buckets_than_row_ids_distinguish() -> None:
     buckets.check_count("db.t", 4096)
     with pytest.raises(buckets.TooManyBuckets, match=r"db\.t has 4097 buckets, and row ids can number only 4096"):
         buckets.check_count("db.t", 4097)

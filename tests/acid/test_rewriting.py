@@ -74,7 +74,7 @@ def copied(folder: Path, events: Sequence[Event], columns: Sequence[tuple[str, s
 
 
 @pytest.mark.parametrize("codec", sorted(CODECS))
-def test_many_stripes_tell_the_last_id_of_each(tmp_path: Path, codec: str) -> None:
+def test_many_stripes_have_the_last_id_of_each(tmp_path: Path, codec: str) -> None:
     events = [insert(1 + row // 7_000, row % 7_000, row, f"{random.Random(row).random()}") for row in range(30_000)]
     path = write(tmp_path / "delta" / "bucket_00003", events)
     small = form(tmp_path, codec=codec, stripe=1 << 14, stride=1_000, block=1 << 14)

@@ -138,7 +138,7 @@ def notifications_of(event: Event) -> list[tuple[Any, ...]]:
     alteration(BEFORE * 60, deepcopy(BEFORE) * 60, truncates=True),
     statistics(2), statistics(EVENTS), statistics(EVENTS * 2 + 1), aborts(2), aborts(EVENTS + 1),
 ])  # fmt: skip
-def test_packed_events_tell_the_same(event: Event) -> None:
+def test_packed_events_have_the_same_messages(event: Event) -> None:
     wanted = notifications_of(event)
     packed = pack(event)
     assert len(packed) == -(-len(wanted) // EVENTS)
@@ -158,7 +158,7 @@ def test_an_addition_in_one_row_holds_the_same_events(number: int) -> None:
 
 
 @pytest.mark.parametrize("event", NUMBERS)
-def test_numbers_that_follow_each_other_tell_the_same_by_their_ends(event: Event) -> None:
+def test_numbers_that_follow_each_other_have_the_same_messages_by_their_ends(event: Event) -> None:
     ((count, payload),) = pack(event)
     assert (count, payload[: len(ONE) + 1]) == (1, ONE + "{")
     ((kind, *_),) = wanted = notifications_of(event)

@@ -96,7 +96,7 @@ def test_an_invalid_function_is_reported_by_an_exception_that_the_release_knows(
         hive_3.create_function(function(dbName=None))
 
 
-def test_metas_tell_the_catalog_to_hive_4_alone(hive_3: Client, hive_4: Client, client: Client) -> None:
+def test_metas_name_the_catalog_to_hive_4_alone(hive_3: Client, hive_4: Client, client: Client) -> None:
     assert [each.catName for each in hive_4.get_table_meta("default", "*", None)] == ["hive"]
     for other in (hive_3, client):
         assert [each.catName for each in other.get_table_meta("default", "*", None)] == [None]

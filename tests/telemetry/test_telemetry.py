@@ -110,7 +110,7 @@ def test_the_newest_are_kept_and_long_ones_too() -> None:
     assert [each.began for each in kept.all()] == list(range(KEPT + 49, 49, -1))
 
 
-def test_arguments_are_short_and_tell_no_secrets() -> None:
+def test_arguments_are_short_and_without_secrets() -> None:
     table = idl.Table(
         tableName="t",
         parameters={"fs.s3a.secret.key": "hunter2", "jdbc.password": "hunter2", "k": "v" * 1000},

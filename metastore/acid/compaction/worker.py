@@ -147,7 +147,7 @@ class CompactionWorker:
         rewriter.txn.commit()
         return CompactionOutcome(entry, "compacted", ", ".join(made) or "an overwrite has replaced all that the cleaner takes away")
 
-    def _end(self, entry: CompactionInfoStruct, tell: Callable[[Any], None], state: str, reason: str) -> CompactionOutcome:
+    def _end(self, entry: CompactionInfoStruct, report: Callable[[Any], None], state: str, reason: str) -> CompactionOutcome:
         entry.errorMessage = reason
-        tell(entry)
+        report(entry)
         return CompactionOutcome(entry, state, reason)

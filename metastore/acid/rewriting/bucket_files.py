@@ -181,7 +181,7 @@ class BucketFile:
         self._lengths: Any = None
         if grows:
             self._lengths = storage.create(self._path + "_flush_length")
-            self._tell_length(0)
+            self._write_length(0)
         self._file = storage.create(self._path)
         self._writer = pyorc.Writer(
             self._file,
@@ -211,7 +211,7 @@ class BucketFile:
             if self._lengths is not None:
                 self._file.flush()
                 self._storage.sync(self._path)  # before the length is published: a file must be readable up to a published length
-                self._tell_length(length)
+                self._write_length(length)
                 self._sync_names()
 
     def _sync_names(self) -> None:
@@ -249,7 +249,7 @@ class BucketFile:
         self.abandon()
         self._storage.remove(self._path)
 
-    def _tell_length(self, length: int) -> None:
+    def _write_length(self, length: int) -> None:
         with naming_the_file(self._path + "_flush_length"):
             self._lengths.write(length.to_bytes(8, "big"))
             self._lengths.flush()

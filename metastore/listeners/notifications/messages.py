@@ -31,8 +31,8 @@ class Notification(NamedTuple):
 
 def of(event: events.Event) -> Iterator[Notification]:
     """Yield the messages of a change; none for one that Hive does not notify either."""
-    tell = TELL.get(type(event))
-    return iter(()) if tell is None else tell(event, StructWriter())
+    make = MESSAGES.get(type(event))
+    return iter(()) if make is None else make(event, StructWriter())
 
 
 def _create_catalog(event: events.CreateCatalog, _: StructWriter) -> Iterator[Notification]:
@@ -382,7 +382,7 @@ def _commit_compaction(event: events.CommitCompaction, _: StructWriter) -> Itera
     )
 
 
-TELL: dict[type[events.Event], Callable[[Any, StructWriter], Iterator[Notification]]] = {
+MESSAGES: dict[type[events.Event], Callable[[Any, StructWriter], Iterator[Notification]]] = {
     events.CreateCatalog: _create_catalog,
     events.AlterCatalog: _alter_catalog,
     events.DropCatalog: _drop_catalog,

@@ -141,7 +141,7 @@ class Call:
         return self.config.special_characters_in_table_names and not self.client.release.is_3
 
     @property
-    def may_tell_of_others(self) -> bool:
+    def may_name_others(self) -> bool:
         """Whether errors may name objects that the request does not: not where its client may not know of all of them."""
         return self.metastore.authorizer is None
 

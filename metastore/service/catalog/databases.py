@@ -267,7 +267,7 @@ class _Drop:
 
 def named_views(call: Call, used: Sequence[str]) -> str:
     """Return an error's text about materialized views that prevent a drop: only their number where the names are hidden."""
-    if call.may_tell_of_others:
+    if call.may_name_others:
         return f"the following materialized views {used}"
     return f"{len(used)} materialized views: drop them first, or have an administrator do it"
 

@@ -46,7 +46,7 @@ def occupants(session: Session, locations: Iterable[str], *, below: str | None =
 
 def named(call: Call, table: Table, found: Iterable[Occupant]) -> str:
     """Return an error's text about the occupants of a table's directory: others' names only for callers that may know of everything."""
-    labels = {each.label if call.may_tell_of_others or each.table_id == table.id else "another object" for each in found}
+    labels = {each.label if call.may_name_others or each.table_id == table.id else "another object" for each in found}
     return ", ".join(sorted(labels))
 
 

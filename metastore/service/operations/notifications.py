@@ -179,16 +179,16 @@ def _of(call: Call, name: TableName, table: Table, values: Sequence[str] | None,
 
 def add_write(call: Call, name: TableName, request: WriteNotificationLogRequest) -> None:
     """Keep which files an open transaction wrote into a table or a partition. NoSuchObject, MetaError."""
-    _tell_writes(call, name, [request], batch=False)
+    _notify_writes(call, name, [request], batch=False)
 
 
 def add_writes(call: Call, name: TableName, requests: Sequence[WriteNotificationLogRequest]) -> None:
     """Keep which files an open transaction wrote into partitions of one table. NoSuchObject, MetaError."""
     if requests:
-        _tell_writes(call, name, requests, batch=True)
+        _notify_writes(call, name, requests, batch=True)
 
 
-def _tell_writes(call: Call, name: TableName, requests: Sequence[WriteNotificationLogRequest], *, batch: bool) -> None:
+def _notify_writes(call: Call, name: TableName, requests: Sequence[WriteNotificationLogRequest], *, batch: bool) -> None:
     table = find_table(call, name)
     for request in requests:
         if request.fileInfo is None or request.txnId is None or request.writeId is None:

@@ -135,10 +135,10 @@ def abort(call: Call, session: Session, found: Sequence[StoredTransaction]) -> N
     """Abort locked open transactions and notify the transactional listeners. Their files are left for the abort cleaner."""
     if found:
         transactions.end(session, found, ABORTED, now_ms())
-        tell_aborted(call, session, found)
+        notify_aborted(call, session, found)
 
 
-def tell_aborted(call: Call, session: Session, found: Sequence[StoredTransaction]) -> None:
+def notify_aborted(call: Call, session: Session, found: Sequence[StoredTransaction]) -> None:
     """Notify the transactional listeners of transactions that are aborted."""
     keys = [each.id for each in found if each.type != TxnType.READ_ONLY]
     if keys and call.listeners.transactional:

@@ -21,7 +21,7 @@ Node = Any
 _SUBQUERIES = ("ListQuery", "ScalarSubquery", "Exists", "LateralSubquery", "FunctionTableSubqueryArgumentExpression")
 _TABLES = {"LogicalRelation": "catalogTable", "HiveTableRelation": "tableMeta"}
 """The attribute of a plan's leaf that names the table that Spark itself would read, by the leaf's class."""
-_TELLING = re.compile(
+_SHOWS_RELATIONS = re.compile(
     r"'?(?:Project|Filter|Sort|GlobalLimit|LocalLimit|Aggregate|Distinct|Union|Join|CTE|UnresolvedHaving|UnresolvedRelation|SubqueryAlias"
     r"|LocalRelation|UnresolvedInlineTable|InsertIntoStatement|OverwriteByExpression)\b"
 )
@@ -105,7 +105,7 @@ class Doors:
     def named(self, plan: Node) -> set[tuple[str, ...]] | None:
         """Return the names of the relations of a parsed plan, and more, by one call; None where that does not show them all."""
         text = str(plan.toString())
-        if not _TELLING.match(text):
+        if not _SHOWS_RELATIONS.match(text):
             return None
         found = _RELATION.findall(text)
         return {tuple(name.split(", ")) for name in found} if len(found) == text.count("UnresolvedRelation [") else None

@@ -140,7 +140,7 @@ class Dispatcher:
             if called.oneway or outcome.ends:
                 outcome.reply = None
         if traced is not None:
-            self._tell(traced, client, outcome)
+            self._report(traced, client, outcome)
         return outcome
 
     def _frame(
@@ -181,7 +181,7 @@ class Dispatcher:
         """Return a handler's value as far as the caller may see it."""
         return entry.handler(call, args) if self._guard is None else self._guard.run(entry.rule, entry.handler, call, args)
 
-    def _tell(self, traced: TracedCall, client: Client, outcome: Outcome) -> None:
+    def _report(self, traced: TracedCall, client: Client, outcome: Outcome) -> None:
         """End the span of a call."""
         outcome.trace = traced.trace
         traced.end(client, outcome.object, outcome.result, outcome.query, outcome.parts)
@@ -228,7 +228,7 @@ class Dispatcher:
 
         outcome = self._frame(client, entry, 0, args, step, fail)
         if traced is not None:
-            self._tell(traced, client, outcome)
+            self._report(traced, client, outcome)
         self.record(client, outcome)
         if failed is not None:
             raise failed

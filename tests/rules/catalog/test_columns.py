@@ -59,7 +59,7 @@ def test_columns_that_storage_names_are_columns() -> None:
     known = StorageDescriptor(cols=fields("a"), bucketCols=["x"])
     assert rules.strangers(sd, known, None) == ["y", "z"], "what is there already is not refused"
     sd.cols = []
-    assert rules.strangers(sd) == [], "the serde tells the columns"
+    assert rules.strangers(sd) == [], "the serde has the columns"
     assert rules.strangers(StorageDescriptor(cols=fields("a"))) == []
 
 

@@ -26,7 +26,7 @@ def ids(high: int, opened: tuple[int, ...] = (), aborted: tuple[int, ...] = ()) 
     return SeenWriteIds(high, frozenset(opened), frozenset(aborted), "db.t")
 
 
-def test_staging_folders_are_nobodys_and_tell_whose_they_are() -> None:
+def test_staging_folders_are_no_data_and_name_their_transaction() -> None:
     entries = [FolderEntry(staging_name(number, "0_insert")) for number in (7, 71, 8)]
     assert staging_of([7, 8], [*entries, FolderEntry("delta_0000007_0000007_0000"), FolderEntry(".staging_txn_7")]) == [
         entries[0].name,

@@ -63,7 +63,7 @@ def create(call: Call, *names: str, **fields: Any) -> None:
         maintain(call, CREATE, query(name, **fields))
 
 
-def tell(call: Call, execution: int | None, state: int | None, **fields: Any) -> None:
+def progress(call: Call, execution: int | None, state: int | None, **fields: Any) -> None:
     service.report(call, ScheduledQueryProgressInfo(scheduledExecutionId=execution, state=state, **{"executorQueryId": "x", **fields}))
 
 
@@ -168,11 +168,11 @@ def test_a_query_runs_again_when_its_execution_has_ended(utc: Call, at: Clock) -
     at(NOON + 600)
     execution = begin(utc)
     at(NOON + 1201)
-    tell(utc, execution, QueryState.EXECUTING, executorQueryId="hive_1")
+    progress(utc, execution, QueryState.EXECUTING, executorQueryId="hive_1")
     assert service.poll(utc, "hive").executionId is None
     assert executions(utc, "state", "report_time", "executor_query_id") == [(QueryState.EXECUTING, NOON + 1201, "hive_1")]
     at(NOON + 1300)
-    tell(utc, execution, QueryState.FINISHED, executorQueryId=None)
+    progress(utc, execution, QueryState.FINISHED, executorQueryId=None)
     assert executions(utc, "state", "end_time", "report_time", "executor_query_id") == [(QueryState.FINISHED, NOON + 1300, None, "hive_1")]
     assert begin(utc) > execution
 
@@ -183,21 +183,21 @@ def test_states_follow_each_other(utc: Call, at: Clock) -> None:
     execution = begin(utc)
     for state in (QueryState.INITED, QueryState.AUTO_DISABLED, 77):
         with pytest.raises(InvalidOperation, match=f"Invalid state change of execution {execution}: INITED to "):
-            tell(utc, execution, state)
-    tell(utc, execution, QueryState.EXECUTING)
-    tell(utc, execution, QueryState.EXECUTING)
+            progress(utc, execution, state)
+    progress(utc, execution, QueryState.EXECUTING)
+    progress(utc, execution, QueryState.EXECUTING)
     with pytest.raises(InvalidOperation, match="EXECUTING to INITED"):
-        tell(utc, execution, QueryState.INITED)
-    tell(utc, execution, QueryState.FAILED, errorMessage="first line" + "." * 1000 + "\nat java.lang")
+        progress(utc, execution, QueryState.INITED)
+    progress(utc, execution, QueryState.FAILED, errorMessage="first line" + "." * 1000 + "\nat java.lang")
     ((error,),) = executions(utc, "error")
     assert error == ("first line" + "." * 1000)[:1000]
     with pytest.raises(InvalidOperation, match="FAILED to FINISHED"):
-        tell(utc, execution, QueryState.FINISHED)
+        progress(utc, execution, QueryState.FINISHED)
     with pytest.raises(InvalidOperation, match="There is no execution 999999999"):
-        tell(utc, 999_999_999, QueryState.FINISHED)
+        progress(utc, 999_999_999, QueryState.FINISHED)
     for missing in ((None, QueryState.FINISHED), (execution, None)):
         with pytest.raises(MetaError, match="set scheduledExecutionId and state"):
-            tell(utc, *missing)
+            progress(utc, *missing)
 
 
 def test_executions_go_with_their_query(utc: Call, at: Clock) -> None:
@@ -207,7 +207,7 @@ def test_executions_go_with_their_query(utc: Call, at: Clock) -> None:
     maintain(utc, DROP, query())
     assert executions(utc, "id") == []
     with pytest.raises(InvalidOperation, match="There is no execution"):
-        tell(utc, execution, QueryState.FINISHED)
+        progress(utc, execution, QueryState.FINISHED)
 
 
 def test_a_silent_execution_has_timed_out(utc: Call, at: Clock) -> None:
@@ -215,7 +215,7 @@ def test_a_silent_execution_has_timed_out(utc: Call, at: Clock) -> None:
     at(NOON + 600)
     silent, alive = begin(utc), begin(utc)
     at(NOON + 660)
-    tell(utc, alive, QueryState.EXECUTING)
+    progress(utc, alive, QueryState.EXECUTING)
     service.keep_house(utc.metastore)
     at(NOON + 720)
     service.keep_house(utc.metastore)
@@ -230,7 +230,7 @@ def test_ended_executions_are_kept_for_a_while(utc: Call, make_metastore: Metast
     create(utc, "ended", "runs")
     at(NOON + 600)
     ended, runs = begin(utc), begin(utc)
-    tell(utc, ended, QueryState.FINISHED)
+    progress(utc, ended, QueryState.FINISHED)
     for later, kept in ((86_399, [ended, runs]), (86_400, [runs])):
         at(NOON + 600 + later)
         service.keep_house(metastore)
@@ -243,7 +243,7 @@ def test_failures_in_turn_leave_a_query_out_for_longer(make_metastore: Metastore
     time, gaps = NOON + 600, []
     for state in (*[QueryState.FAILED] * 4, QueryState.FINISHED, QueryState.FAILED):
         at(time)
-        tell(call, begin(call), state)
+        progress(call, begin(call), state)
         due = service.get(call, key()).nextExecution
         assert due is not None
         gaps.append((due - time) // 600)
@@ -255,7 +255,7 @@ def test_a_query_that_fails_too_often_is_switched_off(make_metastore: MetastoreM
     call = call_of(make_metastore(scheduled_query_time_zone="UTC", scheduled_query_disable_after=2))
     create(call)
     at(NOON + 600)
-    tell(call, begin(call), QueryState.FAILED)
+    progress(call, begin(call), QueryState.FAILED)
     assert service.get(call, key()).enabled
     at(NOON + 1200)
     begin(call)
@@ -265,7 +265,7 @@ def test_a_query_that_fails_too_often_is_switched_off(make_metastore: MetastoreM
     assert service.poll(call, "hive").executionId is None
     assert executions(call, "state", "error")[-1] == (QueryState.AUTO_DISABLED, "Disabled after 2 failures in turn")
     maintain(call, ALTER, query(nextExecution=NOON + 2000))
-    tell(call, begin(call), QueryState.FAILED)
+    progress(call, begin(call), QueryState.FAILED)
     assert service.get(call, key()).enabled
 
 
@@ -274,7 +274,7 @@ def test_scheduled_queries_can_be_switched_off(utc: Call, make_metastore: Metast
     at(NOON + 600)
     execution = begin(utc)
     off = call_of(make_metastore(scheduled_queries=False))
-    for use in (lambda: create(off, "new"), lambda: service.poll(off, "hive"), lambda: tell(off, execution, QueryState.FINISHED)):
+    for use in (lambda: create(off, "new"), lambda: service.poll(off, "hive"), lambda: progress(off, execution, QueryState.FINISHED)):
         with pytest.raises(MetaError, match="Scheduled queries are switched off: set scheduled_queries"):
             use()
     at(NOON + 6000)
@@ -315,7 +315,7 @@ def test_an_execution_ends_once(utc: Call, make_metastore: MetastoreMaker, at: C
     def report() -> str:
         start.wait()
         try:
-            tell(utc, execution, QueryState.FINISHED)
+            progress(utc, execution, QueryState.FINISHED)
         except InvalidOperation:
             return "TIMED_OUT"
         return "FINISHED"
@@ -340,6 +340,6 @@ def test_the_cost_of_the_calls(utc: Call, counts: StatementCounts, at: Clock) ->
     counts("poll for nothing", lambda: service.poll(utc, "hive"))
     at(NOON + 600)
     execution = counts("poll", lambda: begin(utc))
-    counts("report", lambda: tell(utc, execution, QueryState.EXECUTING))
-    counts("report the end", lambda: tell(utc, execution, QueryState.FINISHED))
+    counts("report", lambda: progress(utc, execution, QueryState.EXECUTING))
+    counts("report the end", lambda: progress(utc, execution, QueryState.FINISHED))
     counts("drop", lambda: maintain(utc, DROP, query()))

@@ -176,20 +176,20 @@ def test_statistics(call: Call) -> None:
     assert [(message(event)["partName"], message(event)["colName"]) for event in found[4:]] == [("k=1", "a"), ("k=2", "a")]
 
 
-def tell(call: Call, *changes: Event) -> None:
+def notify(call: Call, *changes: Event) -> None:
     call.database.write(lambda session: call.listeners.within(changes, session))
 
 
 def test_transactions(call: Call) -> None:
     last = notifications.current_id(call)
     info = call.info
-    tell(call, OpenTransactions(client=info, transactions=[5, 6], type=idl.TxnType.DEFAULT))
-    tell(call, OpenTransactions(client=info, transactions=[7], type=idl.TxnType.READ_ONLY))
-    tell(call, CommitTransaction(client=info, transaction=5, type=idl.TxnType.DEFAULT))
-    tell(call, CommitTransaction(client=info, transaction=7, type=idl.TxnType.READ_ONLY))
-    tell(call, AbortTransactions(client=info, transactions=[6, 8], databases={6: ["d"]}))
-    tell(call, AllocateWriteIds(client=info, catalog="hive", database="d", table="t", transactions=[5], write_ids=[1]))
-    tell(
+    notify(call, OpenTransactions(client=info, transactions=[5, 6], type=idl.TxnType.DEFAULT))
+    notify(call, OpenTransactions(client=info, transactions=[7], type=idl.TxnType.READ_ONLY))
+    notify(call, CommitTransaction(client=info, transaction=5, type=idl.TxnType.DEFAULT))
+    notify(call, CommitTransaction(client=info, transaction=7, type=idl.TxnType.READ_ONLY))
+    notify(call, AbortTransactions(client=info, transactions=[6, 8], databases={6: ["d"]}))
+    notify(call, AllocateWriteIds(client=info, catalog="hive", database="d", table="t", transactions=[5], write_ids=[1]))
+    notify(
         call,
         CommitCompaction(
             client=info,
@@ -234,7 +234,7 @@ def test_events_are_chosen(call: Call) -> None:
     make_table(call, "a", database="d")
     make_table(call, "b", database="d")
     make_table(call, "a")
-    tell(call, CommitTransaction(client=call.info, transaction=5, type=idl.TxnType.DEFAULT))
+    notify(call, CommitTransaction(client=call.info, transaction=5, type=idl.TxnType.DEFAULT))
 
     def chosen(**wanted: Any) -> list[int]:
         return [event.eventId - start for event in events(call, start, **wanted)]

@@ -25,7 +25,7 @@ CALLS = {
     ("client", "is_2_3", "is_3"),
     [("2.3", True, False), ("3", False, True), ("4", False, False), ("4 with calls of 3", False, False), ("Trino", False, False)],
 )
-def test_the_calls_tell_the_release(client: str, is_2_3: bool, is_3: bool) -> None:
+def test_the_calls_show_the_release(client: str, is_2_3: bool, is_3: bool) -> None:
     release = ReleaseTraces()
     for method, arguments in CALLS[client]:  # type: ignore[attr-defined]
         if (sign := METHODS[method].sign) is not None:

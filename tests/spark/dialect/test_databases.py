@@ -86,15 +86,15 @@ def test_a_story_of_all_statements(database_url: str, spark: SparkSession, tmp_p
         session = spark.newSession()
         session.conf.set("spark.hadoop.hive.metastore.uris", server.uri)
 
-        def tell(story: list[tuple[str, list[Row] | None]]) -> None:
+        def run(story: list[tuple[str, list[Row] | None]]) -> None:
             for statement, expected in story:
                 found = [tuple(row) for row in sql(session, statement).collect()]
                 assert expected is None or found == expected, statement
 
-        tell(STORY)
+        run(STORY)
         outcomes = [Compactor(session, server.uri).run_once() for _ in range(2)]
         assert [outcome and outcome.state for outcome in outcomes] == ["compacted", "compacted"]
-        tell(LATER)
+        run(LATER)
         close_all()
         with connect(server.uri) as client:
             assert client.get_all_tables("default") == ["shown"]

@@ -183,5 +183,5 @@ def test_tables_that_spark_would_read_itself_are_refused(spark: SparkSession, ru
     except ReadBlindly:
         pass
     else:
-        assert found == [], "later releases tell the name when they parse"
+        assert found == [], "later releases name it when they parse"
     assert run("SELECT * FROM old") == []

@@ -264,7 +264,7 @@ def test_the_command_line_checks_a_table_a_database_or_all(spark: SparkSession, 
 
 
 @pytest.mark.slow
-def test_more_tasks_than_row_ids_tell_apart(spark: SparkSession, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_tasks_than_row_ids_distinguish(spark: SparkSession, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is lowered here; `test_five_thousand_tasks` has Hive's own."""
     monkeypatch.setattr(buckets, "MAX_BUCKETS", 3)
     table = make_table("id int, v string")
@@ -284,7 +284,7 @@ def test_more_tasks_than_row_ids_tell_apart(spark: SparkSession, make_table: Tab
     plain.close()
 
 
-def test_a_table_of_more_buckets_than_row_ids_tell_apart(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
+def test_a_table_of_more_buckets_than_row_ids_distinguish(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
     table = make_table("id int", buckets=5000, bucketed_by=("id",))
     with pytest.raises(buckets.TooManyBuckets, match="has 5000 buckets, and row ids can number only 4096"):
         table.insert(spark.sql("select cast(raise_error('computed') as int) id"))  # which no task computes
@@ -307,9 +307,7 @@ def test_five_thousand_tasks(spark: SparkSession, make_table: TableMaker) -> Non
 
 
 @pytest.mark.skipif(not HAS_FORMAT, reason="Python data sources came with Spark 4")
-def test_the_format_refuses_a_task_that_row_ids_do_not_tell_from_others(
-    spark: SparkSession, make_table: TableMaker, tmp_path: Path
-) -> None:
+def test_the_format_refuses_a_task_that_row_ids_do_not_distinguish(spark: SparkSession, make_table: TableMaker, tmp_path: Path) -> None:
     """The task is refused before it has read a row. An append into a table without buckets may have sixteen times as many tasks."""
     from pyspark import TaskContext
 

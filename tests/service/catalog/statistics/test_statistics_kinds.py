@@ -260,7 +260,7 @@ def test_numbers_come_back_in_the_kind_of_the_column_s_type(call: Call) -> None:
     assert other.statsData == ColumnStatisticsData(doubleStats=DoubleColumnStatsData(1.0, 2.0, 1, 2))
 
 
-def test_events_tell_timestamps_as_hive_4_reads_them(call: Call) -> None:
+def test_events_have_timestamps_as_hive_4_reads_them(call: Call) -> None:
     plain, parted = make_table(call, "t", COLUMNS), make_table(call, "p", COLUMNS, keys=[("k", "string")])
     add_partitions(call, parted, [["1"], ["2"]])
     last = notifications.current_id(call)
