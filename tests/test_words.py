@@ -1,4 +1,4 @@
-"""Names of files and of code, docstrings and comments keep to the words of docs/glossary.md."""
+"""Names of files and of code, docstrings, comments and pages keep to the words of docs/glossary.md."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ PERSONS = re.compile(r"\b(tell|tells|told|lies|let in|lets in|as it stands|goes 
 """Code is not a person, see the table in the glossary."""
 
 
+BLOCK = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+"""A block of code in a page."""
 Text = tuple[int, str]
 """A text and its line."""
 
@@ -101,6 +103,24 @@ def test_words(folder: str) -> None:
             *wrong_file_name(path),
             *wrong_words(path.read_text(), messages=folder == "metastore" and "/schema/" not in name),
         ]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def sentences(page: str) -> Iterator[Text]:
+    """Return the lines of a page, and the cells of its tables, without code and questions."""
+    without_code = BLOCK.sub(lambda block: "\n" * block[0].count("\n"), page)
+    for line, text in enumerate(without_code.splitlines(), 1):
+        yield from ((line, part) for cell in text.split("|") if not (part := cell.strip("#*-> ")).endswith("?"))
+
+
+def test_pages() -> None:
+    pages = [page for page in [*PROJECT.glob("*.md"), *(PROJECT / "docs").rglob("*.md")] if page.name != "glossary.md"]
+    wrong = [
+        f"{page.relative_to(PROJECT)}:{line}: {text[:120]}"
+        for page in sorted(pages)
+        for line, text in sentences(page.read_text())
+        if has_clause(text) or person(text)
     ]
     assert not wrong, "\n".join(wrong)
 
