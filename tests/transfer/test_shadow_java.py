@@ -34,7 +34,7 @@ EXPLAINED = (
     ("get_catalog", "success.catalog.description"),
     ("get_open_txns_info", "success.open_txns[].agentInfo"),
 )
-"""Methods and paths of the page's table of differences that are none."""
+"""Methods and paths of the page's table of differences that are not faults."""
 
 
 class Sides(NamedTuple):
