@@ -2,8 +2,8 @@
 
     python benchmarks/acid.py [--rows 10000000] [--no-delta]
 
-Starts a server on SQLite and a Spark session of its own (local[*]); Delta Lake's jars come through Maven. Each figure is the best of three
-times; a ratio below 1 means that we are faster.
+Starts a server on SQLite and a Spark session of its own (local[*]); Delta Lake's jars are fetched through Maven. Each figure is the best of
+three times; a ratio below 1 means that this project is faster.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measure the codec beside thriftpy2's own protocol, which checks nothing: CPU microseconds for a message, the median of many rounds.
 
-With the times of the pure codec stands their ratio to thriftpy2's: the machine and its load do not matter to that.
+The times of the pure codec are printed with their ratio to thriftpy2's, which is independent of the machine and its load.
 
 python -m benchmarks.codec
 """
@@ -131,7 +131,7 @@ def messages() -> dict[str, tuple[str, Any]]:
 
 
 def decoded(data: bytes, cls: type[Any], decoder: Any) -> Any:
-    """Read a message as a connection does, in pieces as they come from a socket."""
+    """Read a message as a connection does, in pieces like those from a socket."""
     pieces = iter([data[at : at + CHUNK] for at in range(0, len(data), CHUNK)])
     return decoder(Feed(lambda _: next(pieces, b"")), LIMIT, LIMIT).read(lambda *_: cls)
 
@@ -154,14 +154,14 @@ def written(method: str, body: Any) -> bytes:
 
 
 def repetitions(work: Callable[[], Any]) -> int:
-    """Return how often something is done in a round."""
+    """Return the number of times that some work is done in a round."""
     started = time.process_time()
     work()
     return max(1, int(TARGET_SECONDS / max(time.process_time() - started, 1e-6)))
 
 
 def measured(works: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Return the CPU microseconds of each work; all take turns."""
+    """Return the CPU microseconds of each work. In each round all are done in turn."""
     times = {name: repetitions(work) for name, work in works.items()}
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(ROUNDS):

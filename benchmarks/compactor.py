@@ -3,9 +3,9 @@
     python benchmarks/compactor.py [--rows 1500000] [--times 3]
 
 Starts a server on SQLite with one compaction process, and a Spark session of one core. Both compact the same: ten deltas of one bucket and
-three delete deltas with a tenth of the rows. Each time is the best, from when a worker takes the entry until it is compacted. CPU seconds
-and memory, the most that was resident, are those of the process, and of the JVM with Spark's Python workers. The process gives way to
-others: on a machine that does more than this, compare the CPU seconds.
+three delete deltas with a tenth of the rows. Each time is the best, from the moment when a worker takes the entry until it is compacted.
+CPU seconds and the peak of resident memory are measured for the process, and for the JVM with Spark's Python workers. The process has a low
+priority: on a machine with other load, compare the CPU seconds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def status(pid: int, name: str) -> int:
 
 
 def children(pid: int) -> list[int]:
-    """Return the processes below one, whichever of its threads has started them."""
+    """Return the processes below one, started by any of its threads."""
     found: list[int] = []
     for thread in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
@@ -67,7 +67,7 @@ def cpu(pids: list[int]) -> float:
 
 
 def nice(top: int) -> list[int]:
-    """Return the processes below one that give way to others."""
+    """Return the processes below one that have a lower priority."""
     return [pid for pid in children(top) if Path(f"/proc/{pid}").exists() and os.getpriority(os.PRIO_PROCESS, pid) == 10]
 
 
@@ -112,7 +112,7 @@ def queue(client: Client, table: AcidTable, pool: str | None) -> int:
 
 
 def taken(client: Client, key: int) -> float:
-    """Wait until an entry is compacted; return for how many seconds a worker had it."""
+    """Wait until an entry is compacted; return the seconds for which a worker had it."""
     while (entry := client.show_compact(ShowCompactRequest(id=key)).compacts[0]).state in ("initiated", "working"):
         time.sleep(0.01)
     assert entry.state in ("ready for cleaning", "succeeded"), entry

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure how calls, pages of the console and jobs take longer when a database grows.
+"""Measure the growth of the times of calls, pages of the console and jobs with the size of a database.
 
     python benchmarks/moving.py --to SMALL --tables 10                 # 10,000 partitions
     python benchmarks/moving.py --to LARGE --tables 10000              # 10,000,000 partitions

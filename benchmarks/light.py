@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measure how light an idle server is: the time until it is ready and until it answers, and the memory it holds.
+"""Measure an idle server: the time until it is ready and until it answers, and the memory it holds.
 
     python benchmarks/light.py [--runs 10] [--workers 1] [--db URL] [--json]
 
 Starts `metastore serve` of this checkout again and again on a schema that the first, uncounted start has made, and prints
 medians. Times count from the start of the process, Python's own start included. `resident` counts a page once for each
-process that holds it. `proportional` shares it among them: the machine has so much less memory free. Linux only; never
-touches a server that it did not start.
+process that holds it. `proportional` divides it among them: this is the memory that the machine has less. Linux only;
+never touches a server that it did not start.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def memory(process: int) -> tuple[float, float]:
 
 
 def start(folder: Path, options: list[str]) -> dict[str, float]:
-    """Start a server, ask it once, weigh it, end it."""
+    """Start a server, ask it once, measure its memory, and end it."""
     from metastore.client import connect
 
     environment = {name: value for name, value in os.environ.items() if not name.startswith("METASTORE_")}

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measure one worker while many wrong passwords come together: its memory, and the waits of other clients.
+"""Measure one worker while many wrong passwords arrive together: its memory, and the waits of other clients.
 
     python benchmarks/logins.py [--sockets 60 2000] [--addresses 1] [--json]
 
-Starts `metastore serve` of this checkout with users of its own. So many sockets each send a login by PLAIN but for its last byte, with
-a name of their own, and then that byte together. Meanwhile a client that is logged in calls, `/healthz` is asked on connections of its
-own, and somebody with the right password logs in from another address. Times are in seconds. Memory is the worker's resident memory in
-MiB. Linux only: each address is one of 127.0.0.0/8; never touches a server that it did not start.
+Starts `metastore serve` of this checkout with users of its own. Each of so many sockets sends a login by PLAIN without its last byte,
+with a user of its own; then all send the last byte together. Meanwhile a client that is logged in makes calls, `/healthz` is asked on
+connections of its own, and a user with the right password logs in from another address. Times are in seconds. Memory is the worker's
+resident memory in MiB. Linux only: each address is one of 127.0.0.0/8; never touches a server that it did not start.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COMMAND = (sys.executable, "-c", "from metastore.cli import main; main()")
 READY = "ready on "
 PASSWORD = "correct horse"
 LONGEST = 120.0
-"""Seconds after which an attempt that has not ended counts with this time."""
+"""The time in seconds of an attempt that has not ended by then."""
 
 
 def resident(process: int, line: str) -> float:
@@ -49,7 +49,7 @@ def plain(user: str, password: str) -> bytes:
 
 
 def repeat(ask: Callable[[], None], end: threading.Event, took: list[float]) -> None:
-    """Ask again and again until the end, and note how long each took."""
+    """Ask again and again until the end, and note the time of each."""
     while not end.is_set():
         began = time.perf_counter()
         ask()
@@ -58,7 +58,7 @@ def repeat(ask: Callable[[], None], end: threading.Event, took: list[float]) -> 
 
 
 def attack(server: subprocess.Popen[str], uri: str, sockets: int, addresses: int) -> dict[str, float]:
-    """Let sockets guess together; return the measured times and memory by name."""
+    """Guess passwords on many sockets together; return the measured times and memory by name."""
     from metastore.client import connect
     from metastore.client_login.plain import Plain
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure how long a restore and an import of very many partitions take, and how much memory.
+"""Measure the time and memory of a restore and an import of very many partitions.
 
     python benchmarks/moving.py --to URL [--hive URL [--over-thrift]] [--tables 1000] [--partitions 1000]
 
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def measure(*command: str) -> None:
-    """Run a command, and print how long it took and how much memory it held at most."""
+    """Run a command, and print its time and the most memory that it held."""
     began = time.monotonic()
     process = subprocess.Popen([sys.executable, "-c", "from metastore.cli import main; main()", *command], cwd=ROOT)
     _, status, usage = os.wait4(process.pid, 0)

@@ -6,7 +6,7 @@
 Starts `metastore serve` of this checkout with one worker on an empty database (SQLite in a temporary folder without --db), makes one
 partition and one table through it, copies their rows in the database itself, and prints the median and the greatest time of each call
 and the most memory that the worker held in it. Replies are read and not decoded. Linux only. A hundred million partitions
-(`--partitions 100000000 --without-lists`) want PostgreSQL and 40 GB of disk.
+(`--partitions 100000000 --without-lists`) need PostgreSQL and 40 GB of disk.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def partition_of(number: int) -> tuple[str, int]:
 
 
 def copy_rows(database: Database, table: sa.Table, rows: Callable[[int], dict[str, Any]], numbers: Iterable[int], name: str) -> None:
-    """Insert copies of the row of a name with changed columns, one for each number."""
+    """Insert copies of the row with the name `name`, one for each number, with the columns that `rows` changes."""
     columns = [column.name for column in table.columns if column.name != "id"]
     (row,) = database.read(lambda session: session.rows(sa.select(*(table.c[each] for each in columns)).where(table.c.name == name)))
     first, chunk = dict(zip(columns, row, strict=True)), list[tuple[Any, ...]]()
@@ -120,14 +120,14 @@ def fill(client: Client, database: Database, args: argparse.Namespace) -> None:
 
 
 class Raw:
-    """A connection that sends calls and only looks how long their replies are."""
+    """A connection that sends calls and only counts the bytes of their replies."""
 
     def __init__(self, uri: str) -> None:
         host, port = uri.removeprefix("thrift://").split(":")
         self._socket = socket.create_connection((host, int(port)), 600)
 
     def call(self, method: str, **arguments: Any) -> int:
-        """Return the bytes of a reply; the next call shows its end."""
+        """Return the number of bytes of a reply. The reply to a further call marks its end."""
         args = getattr(idl.service, f"{method}_args")(**arguments)
         end = write_message(BINARY, "getStatus", TMessageType.CALL, 0x7EAD, idl.service.getStatus_args())
         self._socket.sendall(write_message(BINARY, method, TMessageType.CALL, 1, args) + end)

@@ -3,7 +3,7 @@
     python benchmarks/sql.py [--times 40] [--changes 5]
 
 Starts a server on SQLite and a Spark session of one core. Plain statements run by Spark alone and through `enable`, in turn; statements
-over a transactional table run beside the call of AcidTable that does the same. Each figure is the best of its rounds: other work on the
+over a transactional table and the equivalent calls of AcidTable run in turn too. Each figure is the best of its rounds: other work on the
 machine disturbs it least.
 """
 
@@ -45,7 +45,7 @@ def show(text: str, before: float, after: float) -> None:
 
 
 def with_enable(spark: SparkSession, work: Work) -> Work:
-    """Return work that runs with the doors of `enable`, which are closed again."""
+    """Return work that runs between `enable` and `disable`."""
 
     def run() -> None:
         enable(spark)

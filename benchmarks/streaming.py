@@ -3,9 +3,9 @@
 
     python benchmarks/streaming.py [--rows 500000] [--commit 10000] [--runs 3]
 
-Starts a server of this checkout on SQLite. The same Arrow batches, of as many rows as a commit has, go once into one plain ORC file of the
-same six columns with `pyorc`, whose rows are made in the same way, and once through batches of 100 transactions. Prints medians and their
-ratio. Never touches a server that it did not start.
+Starts a server of this checkout on SQLite. The same Arrow batches, of as many rows as a commit has, are written once into one plain ORC
+file of the same six columns with `pyorc`, whose rows are made in the same way, and once through batches of 100 transactions. Prints medians
+and their ratio. Never touches a server that it did not start.
 """
 
 from __future__ import annotations

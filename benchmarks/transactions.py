@@ -4,8 +4,8 @@
     python benchmarks/transactions.py [--db URL ...] [--rounds 200] [--seconds 3] [--clients 1 8 32] [--json FILE]
 
 Starts `metastore serve` of this checkout on each database (SQLite in a temporary folder without --db; use an empty database), with the
-notification log. Prints for each call the median in ms, how many times the floor that is, and the mean CPU time of the server's processes,
-then how many transactions a second so many clients bring to their end. The floor is a bare round trip to the server and the commit of one
+notification log. Prints for each call the median in ms, its ratio to the floor, and the mean CPU time of the server's processes, then
+the numbers of transactions that so many clients complete in a second. The floor is a bare round trip to the server and the commit of one
 row by the database's own driver. Calls are encoded before the clock starts and their replies decoded after it stops: this work of a client
 is not the server's time. Only ratios of one run hold on a busy machine. It never touches a server that it did not start.
 """
@@ -77,7 +77,7 @@ def allocating(keys: Sequence[int], table: str) -> AllocateTableWriteIdsRequest:
 
 
 def locking(key: int, table: str, kind: int = READ, operation: int = DataOperationType.SELECT, partition: str | None = None) -> LockRequest:
-    """Return the request to lock a table or a partition of it in a transaction, or without one for 0."""
+    """Return the request to lock a table, or a partition of it, in the transaction `key`; 0 is no transaction."""
     component = LockComponent(
         type=kind, level=LockLevel.PARTITION if partition else LockLevel.TABLE, dbname="bench", tablename=table,
         partitionname=partition, operationType=operation, isTransactional=True,
@@ -119,7 +119,7 @@ class Caller:
 
 
 class Wire:
-    """One connection to a server, on which calls can be made ready; every Thrift method is a method of it, as of `Client`."""
+    """One connection to a server, which prepares calls before they are made. Every Thrift method is a method of it, as of `Client`."""
 
     def __init__(self, uri: str) -> None:
         address = urlsplit(uri)
@@ -165,8 +165,8 @@ def result(method: str, reply: bytes) -> Any:
 
 
 def calls(wire: Wire, number: int, commit: Call) -> Generator[Step, Any, None]:
-    """Yield the calls of one round and take their results; their requirements are made before they are run."""
-    caller = Caller(wire)  # an engine, too, asks and commits on one connection
+    """Yield the calls of one round, and get their results sent. The objects that a call needs are made before it is yielded."""
+    caller = Caller(wire)  # an engine also asks and commits on one connection
     reader, inserter, changer, of_partition, aborted, alive = (caller.open()[0] for _ in range(6))  # singly, as engines do
     batch = caller.open(100)
     caller.lock(reader, "t")
@@ -208,7 +208,7 @@ def committing(url: str) -> Call:
 
 
 def measure(wire: Wire, process: int, rounds: int, commit: Call) -> dict[str, dict[str, float]]:
-    """Return the median ms and the mean CPU ms of each call, of so many rounds each: to read the CPU time costs the call after it some."""
+    """Return the median ms and the mean CPU ms of each call, from `rounds` rounds each: reading the CPU time slows down the next call."""
     times: dict[str, list[float]] = {}
     cpu: dict[str, float] = {}
     for number in range(2 * rounds):
@@ -250,7 +250,7 @@ def inserting(caller: Caller, place: int) -> None:
 
 
 def throughput(uri: str, clients: int, seconds: float, work: Callable[[Caller, int], None]) -> float:
-    """Return how many transactions a second that many clients, each on its connection, bring to their end."""
+    """Return the number of transactions that `clients` clients, each on its connection, complete in a second."""
     together = Barrier(clients)
 
     def run(place: int) -> tuple[int, float]:

@@ -58,7 +58,7 @@ class Story:
 
 
 def make_table(client: Client) -> None:
-    """Make the ledger; a delta more than three in a partition makes the server queue a compaction."""
+    """Make the ledger. For more than three deltas in a partition the server queues a compaction."""
     client.create_database(Database(name=DATABASE, parameters={}))
     columns = [
         FieldSchema("transfer", "bigint"),
@@ -96,7 +96,7 @@ def make_table(client: Client) -> None:
 
 
 def transfers(first: int, count: int) -> pa.RecordBatch:
-    """Return the two rows of each of some transfers."""
+    """Return the rows of some transfers, two for each."""
     number = pa.array(range(first, first + count), pa.int64())
     amount = pc.add(pc.bit_wise_and(pc.multiply(number, 7919), 0xFFFF), 1)
     account = pc.cast(pc.bit_wise_and(number, 0x3FF), pa.int32())
@@ -111,7 +111,7 @@ def transfers(first: int, count: int) -> pa.RecordBatch:
 
 
 def ingest(story: Story) -> None:
-    """Stream all transfers, so many commits, ten to a batch."""
+    """Stream all transfers in `COMMITS` commits, ten to a batch."""
     each = story.rows // 2 // COMMITS
     with StreamingConnection(story.uri, f"{DATABASE}.{NAME}") as connection:
         for start in range(0, COMMITS, 10):
@@ -125,7 +125,7 @@ def ingest(story: Story) -> None:
 
 
 def change(story: Story, spark: SparkSession) -> None:
-    """Double some transfers and remove others while more come in; both rows of a transfer change in one transaction."""
+    """Double some transfers and remove others while more are streamed; both rows of a transfer change in one transaction."""
     table = AcidTable.forName(spark, f"{DATABASE}.{NAME}", story.uri)
     for number in range(ROUNDS):
         while story.ingested * (ROUNDS + 1) < story.rows * (number + 1) and not story.ended.is_set():
@@ -192,7 +192,7 @@ def together(story: Story, spark: SparkSession) -> None:
 
 
 def compacted(client: Client) -> Counter[str]:
-    """Wait until no compaction is under way; return how many of each kind ended how."""
+    """Wait until no compaction is under way; return the numbers of compactions by kind and outcome."""
     end = time.monotonic() + PATIENCE
     while True:
         found = [each for each in client.show_compact(ShowCompactRequest()).compacts if each.dbname == DATABASE]

@@ -1,8 +1,8 @@
 """Run a data warehouse's day on Spark against a Hive metastore, check every result, and print each step.
 
-One million taxi trips, made here from a hash of their number, go through databases, tables of six formats, dynamic
-partitions, overwrites, alterations, statistics, pruned queries, views, functions and drops. It talks to the metastore
-only through Spark, so it says whether a server works for Spark, and it removes all that it made.
+One million taxi trips, made here from a hash of their number, are used with databases, tables of six formats, dynamic
+partitions, overwrites, alterations, statistics, pruned queries, views, functions and drops. It uses the metastore
+only through Spark, so it shows whether a server works for Spark, and it removes all that it made.
 
     examples/run                                    starts a server and runs this against it
     python examples/taxi.py --uri thrift://HOST:PORT --warehouse DIR
@@ -39,7 +39,7 @@ class Job:
         return self.spark.sql(text)
 
     def value(self, text: str) -> object:
-        """The one value of a query of one row."""
+        """Return the only value of a query of one row."""
         row = self.sql(text).first()
         assert row is not None, f"no row: {text}"
         return row[0]
@@ -48,7 +48,7 @@ class Job:
         return [str(row[0]) for row in self.sql(text).collect()]
 
     def described(self, text: str) -> dict[str, str]:
-        """The rows of a DESCRIBE, by their first column; the last one of a name wins."""
+        """Return the second column of a DESCRIBE by the first one; the last row of a name counts."""
         return {row[0].strip(): row[1] for row in self.sql(text).collect() if row[0]}
 
     def exists(self, path: str) -> bool:

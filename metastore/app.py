@@ -114,7 +114,7 @@ def prepare(config: Config) -> None:
 
     Leaves no connection open.
 
-    Raises VersionMismatch when a newer server has made the schema, and as `check` does, before anything is changed.
+    Raises VersionMismatch when a newer server has made the schema, and the errors of `check`, before anything is changed.
     """
     check(config)
     metastore = build(config, Listeners())
@@ -165,7 +165,7 @@ def _check_whitelist(config: Config) -> None:
 
 
 def warnings(config: Config) -> list[str]:
-    """Warn of settings that an operator may have meant otherwise."""
+    """Return warnings of settings that an operator may have meant in another way."""
     found = [*config.warnings, *hive_properties.overruled(config)]
     if config.authorization != "none" and (not config.authentication or "anonymous" in config.authentication):
         found.append(
@@ -194,7 +194,7 @@ def start_worker(config: Config) -> tuple[Metastore, Runner]:
 
 
 def compactors(config: Config) -> Beside | None:
-    """Return the processes that compact beside the server, None where none are wanted."""
+    """Return the processes that compact beside the server, None where the settings ask for none, or libraries are missing."""
     from metastore.wire.connection.server import Beside
 
     if not config.compactor_worker_threads or _missing_to_compact(config):
@@ -271,7 +271,7 @@ def wire_settings(config: Config) -> WireSettings:
 
 
 def configure_log(config: Config) -> None:
-    """Let the log be as the settings say."""
+    """Configure the log by the settings."""
     style = config.log_format if config.log_format != "auto" else "console" if sys.stderr.isatty() else "json"
     log.configure(config.log_level, style)
 
@@ -315,6 +315,6 @@ def serve(config: Config, ready: Callable[[str, int], None] | None = None) -> in
     # A thousand partitions are a hundred thousand objects without a cycle: with Python's own thresholds, decoding them took twice the time.
     gc.set_threshold(50_000, 20, 50)
     gc.enable()
-    # Beside a call that computes for long each wait of a short one, for the database or its client, ends that much later.
+    # A call that computes for long delays others by this interval, after each of their waits for the database or a client.
     sys.setswitchinterval(0.0005)
     return supervisor.run()

@@ -34,24 +34,24 @@ def each_to_bytes(structs: Iterable[TPayload]) -> list[bytes]:
 
 
 def beginnings(union: type[TPayload]) -> dict[bytes, str]:
-    """Return the field of a union of structs that is set, by the first three of its bytes."""
+    """Return the fields of a union of structs by the first three bytes of a union in which the field is set."""
     return {Layout("!bh").pack(TType.STRUCT, number): field[1] for number, field in union.thrift_spec.items()}
 
 
 def from_bytes(cls: type[Struct], data: bytes, *, strict: bool = False) -> Struct:
-    """Return the struct that such bytes hold. `strict`: UnicodeDecodeError for a text that is not UTF-8, which else is left as bytes."""
+    """Return the struct in bytes of `to_bytes`. `strict`: UnicodeDecodeError for a text that is not UTF-8, which else is left as bytes."""
     struct = cls()
     _Protocol(TCyMemoryBuffer(data), strict_decode=strict).read_struct(struct)
     return struct
 
 
 def list_from_bytes(cls: type[Struct], items: Sequence[bytes]) -> list[Struct]:
-    """Return the structs that such bytes hold, each its own; decoded in one go, which takes half the time."""
+    """Return the structs in bytes of `to_bytes`, one for each item. They are decoded together, which takes half the time."""
     return joined_from_bytes(cls, len(items), b"".join(items))
 
 
 def joined_from_bytes(cls: type[Struct], count: int, data: bytes, *, strict: bool = False) -> list[Struct]:
-    """Return the structs that such bytes hold one after the other. `strict` as above."""
+    """Return the `count` structs whose bytes follow each other in `data`. `strict` as in `from_bytes`."""
     head = LIST_OF_STRUCTS(TType.LIST, 1, TType.STRUCT, count)
     found: list[Struct] = from_bytes(_list_of(cls), head + data + b"\0", strict=strict).items
     return found

@@ -1,7 +1,7 @@
 """Measure for each thread the parts of its call's time: the database, its locks, its pool, files, encoding. It never waits itself.
 
-A thread serves one call at a time, so the caller that begins a call begins its measure, and reads it at the end. No moment is in two parts,
-so that they add up to the call's time with the rest, the part `other`. Noting a round trip takes a quarter of a microsecond.
+A thread serves one call at a time, so the caller that begins a call begins its measure, and reads it at the end. No moment is in two parts:
+with the rest, the part `other`, they add up to the call's time. Noting a round trip takes a quarter of a microsecond.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type[Any])
 
 PARTS = ("wait", "pool", "lock", "sql", "files", "encoding", "other")
-"""Parts of a call's time. `wait`: a database that can not be reached, and the pause before another attempt. `pool`: a connection.
-`lock`: statements that lock rows, and SQLite's turn to write. `sql`: all other round trips. `files`: files and directories.
+"""Parts of a call's time. `wait`: a database that can not be reached, and the pause before another attempt. `pool`: the wait for a
+connection. `lock`: statements that lock rows, and SQLite's turn to write. `sql`: all other round trips. `files`: files and directories.
 `encoding`: the reply. `other`: the rest."""
 
 
 class Total:
-    """The time and the counts of all threads of this process since it began. Two that add at once may lose one addition."""
+    """The time and the counts of all threads of this process since it began. If two threads add at once, one addition may be lost."""
 
     def __init__(self) -> None:
         self.seconds = self.lock_seconds = 0.0
-        """In round trips to the database; in those that lock rows, and for SQLite's turn to write."""
+        """Seconds of all round trips to the database, and of waits for locks: round trips that lock rows, and SQLite's turn to write."""
         self.added_partitions = self.dropped_partitions = 0
 
 
@@ -92,7 +92,7 @@ here = _Here()
 
 
 class _InFiles:
-    """Notes the time of its block as one of files, unless it is within another one."""
+    """Notes the time of its block as time of files, unless it is within another such block."""
 
     __slots__ = ("_began", "_time")
 
@@ -110,7 +110,7 @@ class _InFiles:
 
 
 def in_files(function: Function) -> Function:
-    """Let a function note its time as one of files and directories: it uses no database."""
+    """Let a function note its time as time of files and directories. It must not use the database."""
 
     @wraps(function)
     def run(*args: Any, **options: Any) -> Any:
@@ -121,7 +121,7 @@ def in_files(function: Function) -> Function:
 
 
 def uses_files(cls: Class) -> Class:
-    """Let each public method of a class note its time as one of files."""
+    """Let each public method of a class note its time as time of files."""
     for name, found in list(vars(cls).items()):
         if callable(found) and not name.startswith("_"):
             setattr(cls, name, in_files(found))
@@ -129,7 +129,7 @@ def uses_files(cls: Class) -> Class:
 
 
 def encoding(function: Function) -> Function:
-    """Let a function note its time as one of encoding: it uses neither a database nor files of the warehouse."""
+    """Let a function note its time as time of encoding. It must use neither the database nor files of the warehouse."""
 
     @wraps(function)
     def run(*args: Any, **options: Any) -> Any:

@@ -33,9 +33,9 @@ def is_unknown_method(error: Exception) -> bool:
 
 
 class Client:
-    """Every Thrift method is a method of this object, with positional or keyword arguments; not for several threads.
+    """A client of a metastore: every Thrift method is a method of it, with positional or keyword arguments. Not for several threads.
 
-    It returns the method's value and raises the Thrift exceptions that the method declares, TApplicationException for an
+    A method returns its value and raises the Thrift exceptions that it declares, TApplicationException for an
     unknown method or an internal error, OSError when no server answers.
     """
 
@@ -149,9 +149,10 @@ def connect(
 
     Several URIs, separated by commas, are tried in order.
 
-    `timeout` is in seconds and holds for connecting and for each read. `protocol` is "binary" or "compact". It connects
-    at the first call, and logs in by `login`, else as the environment says (`metastore.client_login`): that call raises LoginError if
-    it is refused. Raises ValueError for another scheme or protocol, LoginError for an environment that does not fit.
+    `timeout` is in seconds and holds for connecting and for each read. `protocol` is "binary" or "compact". The client
+    connects at the first call, and logs in by `login`, else by the variables of the environment (`metastore.client_login`): that call
+    raises LoginError if the login is refused. Raises ValueError for another scheme or protocol, LoginError for an environment that does
+    not fit.
     """
     if protocol not in ("binary", "compact"):
         raise ValueError(f"Protocol {protocol!r} is unknown; use binary or compact")

@@ -1,4 +1,4 @@
-"""The connections of `metastore.client`: a message goes out, bytes of the answer come back. They are independent of methods."""
+"""The connections of `metastore.client`, which send messages and receive the bytes of answers. They are independent of methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from metastore.wire.sockets.addresses import is_loopback
 from metastore.wire.sockets.transport import EndOfStream, Feed, frame_feed
 
 MAX_FRAME = 2**31 - 1
-"""Bytes of a frame of an answer."""
+"""The most bytes of a frame of an answer."""
 CONTENT_TYPE = "application/x-thrift"
 HttpLogin = Bearer | Plain
 
@@ -25,7 +25,7 @@ class ClientConnection(Protocol):
     """One open connection."""
 
     feed: Feed
-    """The bytes of the answers; over HTTP those of the last one."""
+    """The bytes of the answers; over HTTP the bytes of the last answer."""
 
     def send(self, message: bytes) -> None:
         """Send a message. Raises OSError, over HTTP also for a refused request."""
@@ -38,7 +38,7 @@ class ClientConnection(Protocol):
 
 
 def _has_ended(sock: socket.socket) -> bool:
-    """Return whether a socket from which nothing is expected was closed by the other side. Bytes that come all the same end it too."""
+    """Return whether the other side has closed a socket on which no bytes are expected. Unexpected bytes count as its end too."""
     timeout = sock.gettimeout()
     sock.settimeout(0)
     try:
@@ -56,7 +56,7 @@ class SocketConnection:
     """Thrift on a socket, after a login by SASL where there is one."""
 
     def __init__(self, host: str, port: int, timeout: float | None, tls: ssl.SSLContext | None, login: ClientLogin | None) -> None:
-        """Raises OSError, LoginError."""
+        """Connect and log in. Raises OSError, LoginError."""
         sock = socket.create_connection((host, port), timeout)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sock = sock if tls is None else tls.wrap_socket(sock, server_hostname=host)
@@ -102,7 +102,7 @@ class HttpConnection:
     def __init__(
         self, host: str, port: int, path: str, timeout: float | None, tls: ssl.SSLContext | None, login: HttpLogin | None
     ) -> None:  # fmt: skip
-        """Raises LoginError for a secret that others could read on its way."""
+        """Connect. Raises OSError, and LoginError for a secret that others could read on its way."""
         if login is not None and tls is None and not is_loopback(host):
             raise LoginError(f"The login would be sent to {host} so that all on the way can read it: write https://")
         self._path = path
@@ -128,8 +128,8 @@ class HttpConnection:
         self.feed = frame_feed(body)
 
     def has_ended(self) -> bool:
-        """Return whether the server has closed the connection since the last answer. Where the server announced it, the library has closed
-        it too.
+        """Return whether the server has closed the connection since the last answer. An announced end does not count: the library has
+        closed the connection then, and opens another one for the next request.
         """
         return self._http.sock is not None and _has_ended(self._http.sock)
 

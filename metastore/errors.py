@@ -108,5 +108,5 @@ class RequestTooLarge(MetaError):
 class MissingArgument(MetaError):
     """An argument without which the call has no meaning was not sent, in a method where Hive 3's server ends the connection.
 
-    Hive 3's own client takes the end of the connection for the answer, so it gets that; others get an error.
+    Hive 3's own client takes the end of the connection for the answer, so its connection is ended. Other clients get an error.
     """

@@ -26,11 +26,11 @@ _SIMPLE = {
 Type = int | tuple[int, Any]
 """A type as `thrift_spec` holds it: a number of `TType`, with the contained types for a struct, enum, list, set or map."""
 Field = tuple[int, str, Type, bool]
-"""Number, name, type, and whether it is required."""
+"""A field of a struct: its number, name, type, and whether it is required."""
 
 
 class IdlError(Exception):
-    """A Thrift file holds something that this reader does not know; the message names the file and the place."""
+    """A Thrift file holds something that this reader does not support; the message names the file and the place."""
 
 
 def read(path: Path) -> ModuleType:

@@ -57,7 +57,7 @@ def configure(level: str = "info", style: str = "json", stream: BinaryIO | None 
 
 
 class _Lines:
-    """Writes each line at once, in one piece unless the system takes only a part of it. Many calls have one: a buffer would cost more."""
+    """Writes each line at once, in one piece unless the system takes only a part of it. Most calls log one: a buffer would cost more."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._write: Callable[[bytes], int | None] = getattr(out, "raw", out).write
@@ -72,7 +72,7 @@ class _Lines:
         """Write the rest that the system did not take at once, as with a full pipe."""
         while line:
             written = self._write(line)
-            if written is None:  # the file is non-blocking, though nobody here waits for it
+            if written is None:  # the file is non-blocking, and takes nothing now
                 time.sleep(0.001)
             line = line[written or 0 :]
 
@@ -80,7 +80,7 @@ class _Lines:
 
 
 def log_everything(on: bool) -> None:
-    """Log every event, in this process, its ancestors and its forks; or again by the level."""
+    """Log every event, in this process, its ancestors and its forks; with `on` false, log by the level again."""
     _everything[0] = on
 
 
@@ -128,7 +128,7 @@ def _masked(_logger: Any, _level: str, event: Any) -> Any:
 
 
 def _json(logger: Any, level: str, event: Any) -> bytes:
-    """Do the same as structlog's own processors for a line, in half the time: many calls have one."""
+    """Encode an event as structlog's own processors do, in half the time: many calls log one."""
     if "exc_info" in event:
         event = _masked(logger, level, structlog.processors.format_exc_info(logger, level, event))
     event["level"] = level

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 LOCATION = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(.*)", re.DOTALL)
 ALIASES = {"s3a": "s3", "s3n": "s3", "": "file", "wasb": "abfs", "wasbs": "abfs", "abfss": "abfs", "gcs": "gs"}
-"""Schemes that name the same file system to fsspec."""
+"""The schemes that fsspec uses for other schemes of the same file system."""
 LENGTH = 512
-"""The most characters of a place's text: every database can have so many in an index."""
+"""The most characters of a place's text in an index: every database supports so many."""
 END = "0"
 """The character after the slash: `x0` is the first text after all places in `x`."""
 
@@ -35,7 +35,7 @@ class Location(NamedTuple):
 def read(location: str) -> Location:
     """Split a location; ValueError for one that is not absolute, holds NUL, or climbs out with `..`.
 
-    The last ones are remembered: one call asks for the parts of each of its locations several times.
+    The last results are cached: one call needs the parts of each of its locations several times.
     """
     if "\0" in location:
         raise ValueError(f"location {location!r} holds a NUL character")
@@ -73,13 +73,13 @@ def place_of(location: str | None) -> str | None:
 
 
 def indexed(location: str | None) -> str | None:
-    """Return the beginning of a place's text by which a row is found: as much as every database can have in an index."""
+    """Return the beginning of a place's text by which a row is found: as many characters as every database supports in an index."""
     place = place_of(location)
     return place and place[:LENGTH]
 
 
 def is_in(place: str, other: str) -> bool:
-    """Return whether the text of a place is another one's, or of something inside it."""
+    """Return whether a place is another one, or inside it, by their texts."""
     return place.startswith(other) and (len(place) == len(other) or place[len(other)] == "/")
 
 

@@ -12,10 +12,10 @@ _IN_URL = re.compile(r"(?i)(://[^:/@\s]*:)\S*(?=@)|([?&](?:ssl)?passw(?:or)?d=)[
 
 
 def names_secret(name: str) -> bool:
-    """Return whether a property or argument is one of a password, key, token or the like, by its name. It rather errs for the secret."""
+    """Return whether a property or argument has a password, key, token or the like, by its name. In doubt the answer is True."""
     return _SECRET.search(re.sub(r"[^a-z0-9]", "", name.lower())) is not None
 
 
 def without_passwords(text: str) -> str:
-    """Return a text with *** in place of the passwords of its URLs. A password may hold @ and /: rather too much is left out."""
+    """Return a text with *** in place of the passwords of its URLs. A password may hold @ and /: in doubt more is replaced."""
     return _IN_URL.sub(r"\1\2***", text)

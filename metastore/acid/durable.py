@@ -17,7 +17,7 @@ PARALLEL = 16
 """Files that are written through at one time: a journal takes them together."""
 
 NOT_KNOWN = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
-"""Answers of mounted file systems for a directory that keep its names in another way."""
+"""Error numbers for a directory, from mounted file systems that keep its names in another way."""
 
 
 def local_path(location: str) -> str | None:
@@ -29,7 +29,7 @@ def local_path(location: str) -> str | None:
 
 
 def sync(paths: Iterable[str]) -> None:
-    """Write files, and the names in directories, through to the disk. OSError with the path where that fails: it may be lost."""
+    """Write files, and the names in directories, through to the disk. OSError with the path of a file that may be lost."""
     listed = list(dict.fromkeys(paths))
     if len(listed) < 2:
         for path in listed:
@@ -47,7 +47,7 @@ def sync_placed(directories: Iterable[str], top: str) -> None:
 
 
 def up_to(directory: str, top: str) -> list[str]:
-    """Return a directory and those above it up to `top`; the one above it alone where it is not below `top`."""
+    """Return a directory and its parents up to `top`; only the nearest parent where it is not below `top`."""
     path, end = Path(directory), Path(top)
     if end not in path.parents:
         return [str(path), str(path.parent)]

@@ -1,4 +1,4 @@
-"""Look at and move files, by one interface: through fsspec here, through Hadoop's file systems on Spark's driver."""
+"""List, read and move files by one interface: through fsspec here, through Hadoop's file systems on Spark's driver."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from metastore.acid.durable import local_path, sync_placed
 PARALLEL = 16
 """Threads that list or move files at one time."""
 OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}
-"""Schemes that Hadoop has names of its own for."""
+"""The usual names of schemes, by Hadoop's own names."""
 
 
 class FileError(Exception):
-    """A file system refused; the text names the file and says why."""
+    """A file system refused a request; the text has the file and the reason."""
 
 
 class Status(NamedTuple):
@@ -53,13 +53,13 @@ class Files(Protocol):
         """Make a directory with its parents, unless it is there."""
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file or directory another name, which nothing has."""
+        """Give a file or directory another name, which must be free."""
 
     def copy(self, source: str, target: str) -> None:
         """Copy a file."""
 
     def delete(self, path: str) -> None:
-        """Remove a file or directory, with all in it; one that is not there is removed already."""
+        """Remove a file or directory with all its content. A missing one is not an error."""
 
     def sync(self, directory: str, top: str) -> None:
         """Write a directory through to the disk, as `durable.sync_placed` does, where that is the machine's own."""
@@ -121,7 +121,7 @@ class FsspecFiles:
             system.makedirs(inner, exist_ok=True)
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file or directory another name, which nothing has. FileError."""
+        """Give a file or directory another name, which must be free. FileError."""
         with _refused(source, f"renamed to {target}"):
             system, old = open_path(source)
             _, new = open_path(target)
@@ -136,7 +136,7 @@ class FsspecFiles:
             system.cp_file(old, open_path(target)[1])
 
     def delete(self, path: str) -> None:
-        """Remove a file or directory, with all in it; one that is not there is removed already. FileError."""
+        """Remove a file or directory with all its content. A missing one is not an error. FileError."""
         with _refused(path, "deleted"):
             system, inner = open_path(path)
             try:
@@ -162,7 +162,7 @@ def _refused(path: str, done: str) -> Iterator[None]:
 
 
 def in_parallel(work: Any, items: Iterable[Any]) -> list[Any]:
-    """Do one thing for many items with some threads; the first error is raised when all have ended."""
+    """Run `work` for each item in several threads, and return the results. The first error is raised when all have ended."""
     listed = list(items)
     if len(listed) < 2:
         return [work(item) for item in listed]

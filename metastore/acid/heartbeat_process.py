@@ -1,4 +1,4 @@
-"""Send heartbeats for a transaction from a process of its own: the process that began it ends before others go on with it.
+"""Send heartbeats for a transaction from a process of its own: the process that began it ends before others continue it.
 
     python -m metastore.acid.heartbeat_process URI TRANSACTION PROCESS SECONDS
 

@@ -16,7 +16,7 @@ class SeveralPartitions(Exception):
 
 
 def found_or_added(client: Client, table: Table, names: Sequence[str], *, overwrite: bool = False) -> dict[str, Partition]:
-    """Return partitions by value, as `found` does; new ones, which are below the table, are added first.
+    """Return partitions by value, as `found` does. Missing ones are added first, with locations below the table's.
 
     The Thrift exceptions of add_partitions_req; SeveralPartitions.
     """
@@ -28,10 +28,10 @@ def found_or_added(client: Client, table: Table, names: Sequence[str], *, overwr
 
 
 def found(client: Client, table: Table, names: Sequence[str], *, overwrite: bool = False) -> dict[str, Partition]:
-    """Return the partitions that have the values of some names `k=v/..`, which are Hive's own (`rules/values/partition_values.py`).
+    """Return the partitions with the values of some names `k=v/..`, given in Hive's own spelling (`rules/values/partition_values.py`).
 
-    A partition whose name spells the values otherwise is found as well. SeveralPartitions where an `overwrite` reaches a value that has
-    more than one.
+    A partition whose name spells the values in another way is found as well. SeveralPartitions where an `overwrite` reaches a value that
+    has more than one.
     """
     there = _named(client, table, names)
     if (overwrite or len(there) < len(names)) and any(has_several_texts(key.type) for key in table.partitionKeys):
@@ -43,14 +43,14 @@ def found(client: Client, table: Table, names: Sequence[str], *, overwrite: bool
 
 
 def _named(client: Client, table: Table, names: Sequence[str]) -> dict[str, Partition]:
-    """Return the partitions that have these very names."""
+    """Return the partitions that have exactly these names."""
     keys = [key.name for key in table.partitionKeys]
     partitions: Sequence[Partition] = client.get_partitions_by_names(table.dbName, table.tableName, list(names)) if names else []
     return {make_partition_name(keys, partition.values): partition for partition in partitions}
 
 
 def _other_spellings(client: Client, table: Table, names: set[str]) -> dict[str, list[str]]:
-    """Return the partitions that spell the values of some names otherwise, by those names."""
+    """Return the names of partitions that spell the values of given names in another way, by the given names."""
     keys = [(key.name, key.type) for key in table.partitionKeys]
     spelled: dict[str, list[str]] = {}
     for other in client.get_partition_names(table.dbName, table.tableName, -1):

@@ -1,7 +1,7 @@
-"""Say that a table's statistics no longer hold, since Hive answers `count(*)`, `min` and `max` from them. This module computes none.
+"""Mark a table's statistics as no longer exact, since Hive answers `count(*)`, `min` and `max` from them. This module computes none.
 
-Hive's own writers store new statistics before they commit; a writer that has none takes away the number of rows and the mark that says
-that it is exact, likewise before it commits. The alteration bears the transaction's write id.
+Hive's own writers store new statistics before they commit; a writer that has none removes the number of rows and the mark that it is exact,
+likewise before it commits. The alteration has the transaction's write id.
 Source: Hive's StatsSetupConst, BasicStatsTask and StatsOptimizer.
 """
 
@@ -27,15 +27,15 @@ class WritingTransaction(Protocol):
     """A transaction that has written, such as `metastore.acid.transactions.Transaction`."""
 
     def call(self, work: Callable[[Client], T]) -> T:
-        """Run calls on its connection."""
+        """Run calls on the transaction's connection."""
         ...
 
     def snapshots(self, tables: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], TableSnapshot]:
-        """Return the present snapshot, with its own writes."""
+        """Return the present snapshots of tables, with the transaction's own writes."""
         ...
 
     def write_id(self, database: str, table: str) -> int:
-        """Return its write id of a table."""
+        """Return the transaction's write id of a table."""
         ...
 
 

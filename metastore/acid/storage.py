@@ -14,7 +14,7 @@ VERSION_FILE, VERSION = "_orc_acid_version", b"2"
 
 
 class CanNotWrite(OSError):
-    """The warehouse refused; nothing of the transaction will be seen."""
+    """The warehouse refused a write; nothing of the transaction will be seen."""
 
 
 @contextmanager
@@ -82,7 +82,7 @@ class Storage:
         return bytes(self._system.tail(path, size))
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file another name, which nothing has. CanNotWrite."""
+        """Give a file another name, which must be free. CanNotWrite."""
         with naming_the_file(target):
             if self._system.exists(target):
                 raise CanNotWrite(f"{target} is there already")

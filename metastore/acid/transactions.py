@@ -47,9 +47,9 @@ from metastore.rules.transactions.snapshots import format_transactions, of_reply
 
 T = TypeVar("T")
 Connect = Callable[[], Client]
-"""Opens a connection to a metastore."""
+"""A function that opens a connection to a metastore."""
 LOCK_PATIENCE = 300.0
-"""Seconds for which a lock is waited for unless the caller says otherwise."""
+"""Seconds to wait for a lock, unless the caller gives another time."""
 DEFAULT_TIMEOUT = 300.0
 """Seconds after which a server aborts a silent transaction, where its setting can not be read."""
 
@@ -59,7 +59,7 @@ class TransactionLost(Exception):
 
 
 class LockTimeout(Exception):
-    """Another transaction held the object of a lock for longer than the caller wants to wait."""
+    """Another transaction held the object of a lock for longer than the caller waits."""
 
 
 @dataclass(frozen=True)
@@ -222,10 +222,10 @@ class Transaction:
             try:
                 self.call(lambda client: client.commit_txn(request))
             except OSError:
-                # Commits are idempotent: one whose answer was lost is asked for once more, on a new connection.
+                # Commits are idempotent: a commit whose answer was lost is requested again, on a new connection.
                 self.call(lambda client: client.commit_txn(request))
         except BaseException:
-            self.abort()  # the server refuses that for one that is committed
+            self.abort()  # the server refuses to abort a committed transaction
             raise
         self._end("committed")
 
@@ -236,7 +236,7 @@ class Transaction:
         self._end("aborted")
 
     def leave_open(self) -> None:
-        """Release it without an end: others keep it alive, or it ends by its time-out."""
+        """Release the transaction without ending it: other processes keep it alive, or it ends by its time-out."""
         self._end("left open")
 
     def _end(self, state: str) -> None:
@@ -264,7 +264,7 @@ class Transaction:
 def take_locks(
     call: Callable[[Callable[[Client], LockResponse]], LockResponse], request: LockRequest, check: Callable[[], None], patience: float
 ) -> None:
-    """Ask for locks of a transaction and wait until they are given; `check` raises when waiting makes no sense any more. LockTimeout."""
+    """Request locks of a transaction and wait until they are granted; `check` raises an error when waiting is of no use. LockTimeout."""
     answer = call(lambda client: client.lock(request))
     key, txn = answer.lockid, request.txnid
     deadline, pause = time.monotonic() + patience, 0.01
@@ -303,7 +303,7 @@ def take_snapshots(
 
 
 def server_timeout(client: Client) -> float:
-    """Return after how many seconds the server gives up a silent transaction."""
+    """Return the seconds after which the server gives up a silent transaction."""
     try:
         text = str(client.get_config_value("hive.txn.timeout", f"{DEFAULT_TIMEOUT:g}s"))
     except (OSError, idl.ConfigValSecurityException):

@@ -5,20 +5,20 @@
     doctor       check everything that a server needs, with advice
     db           upgrade or show the schema of a database
     dump         write all objects of a metastore into one file; restore writes it into a database
-    import       take over the objects of another metastore; follow keeps it up to date; export gives it to another server
+    import       take over the objects of another metastore; follow keeps them up to date; export writes them to another server
     verify, diff compare two metastores, dumps or databases
     shadow       answer from one metastore and compare another with it on the same calls
     users        add, list and revoke the server's own users
     tokens       list and revoke delegation tokens
-    config       show every setting, its value and where it came from
+    config       show every setting, its value and its source
     ls, show     look at databases, tables and partitions of any Hive metastore
     top, slow    watch a server: calls per second, waiting locks, calls that took long
     txns, locks  show transactions and locks, abort and release them
     locations    let users and roles put data outside of their databases
-    compactions  list, queue, try again and take off compactions of transactional tables
+    compactions  list, queue, retry and abort compactions of transactional tables
     compactor    run compaction workers on Spark
     sql          run SQL on Spark, over transactional tables too
-    check        look for files of transactional tables that readers take otherwise than they are meant
+    check        find files of transactional tables with rows of another bucket, or with names that Hive refuses
     call         call any method of the Thrift interface with JSON arguments
 
 The exit status is 0 for success, 1 for a failure that the error names, 2 for a command line that does not fit.
@@ -66,9 +66,9 @@ COMMANDS = {
     "sql": "sql.shell:sql",
     "check": "server.check:check",
 }
-"""The module below `metastore.cli` of each command, and the function or the commands in it; it is loaded when the command is asked for."""
+"""The module of each command, below `metastore.cli`, and in it the function or the group of commands. It is loaded for its command only."""
 HIDDEN = frozenset({"user"})
-"""As `users` was called."""
+"""Commands that are not listed: `user` is the former name of `users`."""
 
 
 class _Commands(TyperGroup):
@@ -128,4 +128,4 @@ def main() -> None:
         try:
             sys.stdout.flush()
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python reports an error at its end

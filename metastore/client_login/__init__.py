@@ -1,10 +1,10 @@
-"""How a client of a metastore logs in: SASL on the Thrift connection, or a header of HTTP. It never stores a secret.
+"""Logins of a client to a metastore: SASL on the Thrift connection, or a header of HTTP. It never stores a secret.
 
 connect(uri, login=Kerberos())                      the user's tickets, or a keytab
 connect(uri, login=Token(text))                     a delegation token
 connect(uri, login=Plain("alice", "secret"))        a password, over TLS
 connect("https://host:9083/metastore", login=Bearer(text))    a JSON web token, over HTTP; Plain serves there too
-    connect(uri)                                    as variables of the environment say, see `client_login.environment`
+    connect(uri)                                    by variables of the environment, see `client_login.environment`
 """
 
 from metastore.client_login.bearer import Bearer

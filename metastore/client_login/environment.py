@@ -4,7 +4,7 @@ METASTORE_CLIENT_LOGIN       kerberos, token, plain, jwt (over HTTP) or none; un
 METASTORE_CLIENT_PRINCIPAL   the server's Kerberos principal; unset: hive/_HOST
 METASTORE_CLIENT_KEYTAB      keytab to log in from, with the user's principal in METASTORE_CLIENT_USER; unset: the cache of tickets
 METASTORE_CLIENT_TOKEN       the text of a delegation token; unset: the token in the file HADOOP_TOKEN_FILE_LOCATION
-METASTORE_CLIENT_USER, METASTORE_CLIENT_PASSWORD    of plain
+METASTORE_CLIENT_USER, METASTORE_CLIENT_PASSWORD    user and password of plain
 METASTORE_CLIENT_JWT         the JSON web token; unset: HMS_JWT, which Hive's client takes
 """
 
@@ -59,7 +59,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> ClientLogin
 
 
 def _of_hadoop(environment: Mapping[str, str]) -> Token | None:
-    """Return the metastore's token of Hadoop's file; None if that has none: it may be there for another service."""
+    """Return the metastore's token in Hadoop's file; None if there is none in it: the file may be for another service."""
     try:
         return Token.from_environment(environment)
     except LoginError:

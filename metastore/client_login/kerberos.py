@@ -12,10 +12,10 @@ from metastore.wire.auth.sasl import ClientRefused, Layer
 
 @dataclass(frozen=True)
 class Kerberos:
-    """The tickets to use, and the server.
+    """A login by Kerberos: the tickets to use, and the server.
 
-    `principal` is the server's, `_HOST` in it the host that is connected to. `keytab` holds the key of `user`; without a keytab the
-    tickets are those of `cache`, else of KRB5CCNAME. `qualities` are the protections to agree on, the most wanted first.
+    `principal` is the server's; `_HOST` in it stands for the host of the connection. `keytab` holds the key of `user`; without a keytab the
+    tickets are read from `cache`, else from KRB5CCNAME. `qualities` are the protections to agree on, the most wanted first.
     """
 
     principal: str = "hive/_HOST"
@@ -24,7 +24,7 @@ class Kerberos:
     cache: str | None = None
     qualities: tuple[str, ...] = ("authentication", "integrity", "privacy")
     act_for: str = ""
-    """The user to act for, if that is another one (a proxy user)."""
+    """The user to act for, if it is not the user who logs in (a proxy user)."""
 
     def begin(self, host: str) -> KerberosMechanism:
         """Begin a login at a host. Raises LoginError if there is no ticket."""
@@ -43,7 +43,7 @@ class Kerberos:
 
 
 class KerberosMechanism:
-    """One login."""
+    """One login by Kerberos."""
 
     name = "GSSAPI"
     reveals_secret = False

@@ -21,7 +21,7 @@ class ClientMechanism(Protocol):
     """The client's side of one login."""
 
     name: str
-    """As SASL registers it: "GSSAPI"."""
+    """The mechanism's name in the registry of SASL, such as "GSSAPI"."""
     reveals_secret: bool
     """Whether a reader of the messages could log in with them: such a login needs TLS."""
     complete: bool
@@ -30,7 +30,7 @@ class ClientMechanism(Protocol):
     """The protection of the frames after the login; None until it is complete, and where nothing protects them."""
 
     def step(self, challenge: bytes) -> bytes:
-        """Return the answer to a challenge; the first is b"" and comes from nobody. Raises LoginError."""
+        """Return the answer to a challenge. The first challenge is b"", not a message of the server. Raises LoginError."""
 
 
 class ClientLogin(Protocol):

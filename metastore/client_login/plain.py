@@ -20,7 +20,7 @@ class Plain:
 
 
 class PlainMechanism:
-    """One login: its only message is its first."""
+    """One login by a password: its first message is its only one."""
 
     name = "PLAIN"
     reveals_secret = True

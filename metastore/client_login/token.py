@@ -18,7 +18,7 @@ from metastore.wire.auth.digest.digest import MAX_SIZE, QOPS, REALM, URI, Exchan
 from metastore.wire.auth.sasl import ClientRefused, Layer
 
 VARIABLE = "HADOOP_TOKEN_FILE_LOCATION"
-"""Names the file in which Hadoop gives its programs their tokens."""
+"""The variable that names the file in which Hadoop gives its programs their tokens."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Token:
 
 
 class TokenMechanism:
-    """One login."""
+    """One login by a delegation token."""
 
     name = "DIGEST-MD5"
     reveals_secret = False

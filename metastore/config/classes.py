@@ -13,8 +13,8 @@ T = TypeVar("T")
 def load_class(path: str, base: type[T], what: str, *, unknown: str, wrong: str) -> type[T]:
     """Return a class that derives from `base`.
 
-    ConfigError, which calls the class `what`: the text is `unknown` where the path names no class, and `wrong` where it names another kind
-    of class.
+    ConfigError, which calls the class `what`. The message ends with `unknown` where the path is not `module:Class`, and with `wrong` where
+    it does not name a class that derives from `base`.
     """
     module, separator, name = path.partition(":")
     if not separator or not module or not name:

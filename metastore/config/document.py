@@ -1,4 +1,4 @@
-"""Print pages of the documentation: `python -m metastore.config.document > docs/settings.md`, with `hive` docs/hive-properties.md.
+"""Print pages of the documentation: `python -m metastore.config.document > docs/settings.md`, with `hive` > docs/hive-properties.md.
 
 A test compares the files with this output. Never reads a configuration.
 """

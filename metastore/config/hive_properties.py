@@ -30,7 +30,7 @@ Outcome = Literal["used", "not needed", "not used", "refused"]
 
 
 class Verdict(NamedTuple):
-    """The decision on one property, and its reason or the setting that takes it."""
+    """The judgement on one property, and its reason, or the setting that takes effect."""
 
     name: str
     outcome: Outcome
@@ -40,17 +40,17 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Promise:
-    """A property that may ask for more safety than there will be."""
+    """A property that may ask for more safety than the server provides."""
 
     names: tuple[str, ...]
     """All spellings; the first is the one that documentation uses."""
     wants: str
     asks: Callable[[str], bool]
-    """Whether a value asks for it."""
+    """Whether a value asks for the protection."""
     kept: Callable[[Config, str], bool]
     """Whether the settings provide the protection that a value asks for."""
     setting: str
-    """The setting that provides it. If this setting is given, it overrides the property, unless `binding`."""
+    """The setting that provides the protection. If this setting is given, it overrides the property, unless `binding`."""
     remedy: str
     binding: bool = False
 
@@ -68,12 +68,12 @@ def _authorized(config: Config, _value: str) -> bool:
 
 
 def _methods(value: str) -> list[str]:
-    """Return the mechanism that a value of `metastore.authentication` names; NONE and NOSASL check nobody."""
+    """Return the mechanisms in a value of `metastore.authentication`, without NONE and NOSASL, which check no client."""
     return [each for each in value.upper().replace(",", " ").split() if each not in {"NONE", "NOSASL"}]
 
 
 def _encrypts(url: str) -> bool:
-    """Whether connections to a database stay within the machine's files, or its URL says something of TLS."""
+    """Return whether a database is a file of this machine, or its URL has an option for TLS."""
     return urlsplit(url).scheme.startswith("sqlite") or "ssl" in urlsplit(url).query.lower()
 
 
@@ -198,14 +198,14 @@ NOT_NEEDED: tuple[tuple[str, str], ...] = (
     ("yarn.*", "for Hive's engine"),
     ("spark.*", "for Spark"),
 )
-"""Patterns of names that the server does without, and why. The first that fits counts."""
+"""Patterns of names of properties that the server does not need, and the reasons. The first pattern that fits counts."""
 
 
 def logins(given: Mapping[str, str], other: Mapping[str, str], values: Mapping[str, Any]) -> tuple[tuple[str, ...], str] | None:
     """Return the `authentication` that Hive's properties ask for, and the source of the property.
 
-    `given` holds the properties' sources and `other` their values, `values` the settings. None if they ask for none, or if a part of the
-    mechanism is not named.
+    `given` holds the properties' sources and `other` their values, `values` the settings. None if they ask for none, for an
+    unknown mechanism, or for one that needs a setting which is not given.
     """
     wanted: list[str] = []
     source = ""

@@ -20,7 +20,7 @@ from metastore.secrecy import names_secret, without_passwords
 
 @dataclass(frozen=True)
 class Setting:
-    """Everything about one setting but its value."""
+    """The declaration of one setting: all facts except its value."""
 
     name: str
     default: Value
@@ -39,7 +39,7 @@ class Setting:
 
 
 def _hive(name: str) -> tuple[str, ...]:
-    """Both forms of a property that Hive 3 renamed by dropping the prefix `hive.`."""
+    """Return both names of a property that Hive 3 renamed by dropping the prefix `hive.`."""
     return (f"hive.{name}", name)
 
 
@@ -54,7 +54,7 @@ def _setting(
     secret: bool = False,
     factory: Callable[[], Any] | None = None,
 ) -> Any:
-    """Declare a field; `default` is shown, `factory` makes the value where it is a mapping."""
+    """Declare a field. `default` is the documented default; `factory` makes the value of a mapping."""
     metadata = {
         "doc": doc, "hive": hive, "unit": unit, "choices": choices, "minimum": minimum, "secret": secret,
         "default": default,
@@ -71,7 +71,7 @@ def _group(title: str, setting: Any) -> Any:
 
 @dataclass(frozen=True)
 class Config:
-    """Every setting of the server; `sources` says where a value came from, `other` holds foreign Hive properties."""
+    """Every setting of the server; `sources` has the source of each value, `other` the foreign Hive properties."""
 
     host: str = _group(
         "Address and wire",
@@ -898,11 +898,11 @@ class Config:
     )
 
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """Where each value that is not the default came from, by setting."""
+    """The source of each value that is not the default, by setting."""
     hive: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """Where each property under a name of Hive's came from, the one that was given last standing last; `hive_properties` judges them."""
+    """The source of each property under a name of Hive's, in the order in which they were given; `hive_properties` judges them."""
     other: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Hive's properties that the server has no use for, by name: clients may ask for them."""
+    """The values of Hive's properties that the server does not use, by name: clients may ask for them."""
     warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Ignored settings with the reason, one line each."""
 
@@ -920,7 +920,7 @@ class Config:
             _check_zone(self.scheduled_query_time_zone)
 
     def source(self, name: str) -> str:
-        """Say where the value of a setting came from."""
+        """Return the source of the value of a setting."""
         return self.sources.get(name, "default")
 
     def has_hives_name(self, name: str) -> bool:
@@ -929,12 +929,12 @@ class Config:
         return source is not None and any(self.hive.get(each) == source for each in by_name()[name].hive)
 
     def is_secret(self, name: str) -> bool:
-        """Return whether a property has a secret: by its setting, or by its name where it is not a setting."""
+        """Return whether the value of a property is a secret: by its setting, or by its name where it is not a setting."""
         setting = by_name().get(name)
         return names_secret(name) if setting is None else setting.secret
 
     def hive_value(self, name: str, default: str | None = None) -> str | None:
-        """Return the value of a property by any of Hive's names or ours, as text; secrets are never shown."""
+        """Return the value of a property by any of Hive's names or ours, as text; `default` for a secret, and without a value."""
         if self.is_secret(name):
             return default
         setting = by_name().get(name)

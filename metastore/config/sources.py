@@ -27,10 +27,10 @@ else:
     import tomli as tomllib
 
 _OPTIONS = {"host", "port", "workers"}
-"""Names of settings that options of file systems have too."""
+"""Names of settings that are names of options of file systems too."""
 
 Found = tuple[str, object, str]
-"""A name as it was written, its value, and where it was found."""
+"""A name as it was written, its value, and its source."""
 
 
 def load(
@@ -173,14 +173,14 @@ def _toml(path: Path) -> Iterator[Found]:
         content = tomllib.loads(text)
     except OSError as error:
         raise ConfigError(f"can not read the settings file {path}: {error.strerror}") from error
-    except ValueError as error:  # of UTF-8, or tomllib.TOMLDecodeError
+    except ValueError as error:  # UnicodeDecodeError, or tomllib.TOMLDecodeError
         raise ConfigError(f"the settings file {path} is not valid TOML: {error}") from error
     _refuse_sections(path, text, content)
     yield from _flatten(content, "", str(path))
 
 
 def _refuse_sections(path: Path, text: str, content: Mapping[str, object]) -> None:
-    """Raise ConfigError for a section that is not a setting's, and for a setting within one: it would be an option's name."""
+    """Raise ConfigError for a section that is not a setting, and for a setting in a section, where it would be the name of an option."""
     mappings = [setting.name for setting in settings() if isinstance(setting.default, Mapping)]
     allowed = " and ".join(f"[{name}.NAME]" for name in mappings)
     stand = f"settings stand at the top of the file, before all sections, which are for {allowed} alone"
@@ -199,7 +199,7 @@ def _refuse_sections(path: Path, text: str, content: Mapping[str, object]) -> No
 
 
 def _flatten(table: Mapping[str, object], prefix: str, source: str) -> Iterator[Found]:
-    """Join the keys of tables with dots, so that `hive.metastore.port = 1` is Hive's name; a setting's table stays."""
+    """Join the keys of tables with dots, so that `hive.metastore.port = 1` is Hive's name. A table that is a setting's value stays."""
     for key, value in table.items():
         name = prefix + key
         if isinstance(value, Mapping) and name.replace("-", "_") not in by_name():
@@ -209,7 +209,7 @@ def _flatten(table: Mapping[str, object], prefix: str, source: str) -> Iterator[
 
 
 def _environment(environment: Mapping[str, str], warnings: list[str]) -> Iterator[Found]:
-    """Yield METASTORE_... variables; Kubernetes sets METASTORE_PORT=tcp://... for a service of that name."""
+    """Yield the METASTORE_... variables of settings, without METASTORE_PORT=tcp://..., which Kubernetes sets for a service `metastore`."""
     own = {setting.environment: setting.name for setting in settings()}
     for variable, value in environment.items():
         name = own.get(variable)

@@ -1,4 +1,4 @@
-"""Read a setting's value from text and write it as Hive would; never knows which settings there are."""
+"""Read a setting's value from text and write it as Hive would. It does not depend on the list of settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write settings as a TOML file, with the judgement on each Hive property: the beginning of an own configuration."""
+"""Write settings as a TOML file, with the judgement on each Hive property, as the beginning of a configuration of this server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEADS = {
 
 
 def toml(config: Config, origin: str) -> str:
-    """Return the settings that were given as a file; secrets are left out, and the variables that take them named."""
+    """Return the given settings as the text of a file. Secrets are left out; the variables that take them are named."""
     lines = [f"# Made from {origin}.", "# db: name this server's own database, such as postgresql://USER:PASSWORD@HOST/metastore", ""]
     given = [setting for setting in settings() if setting.name in config.sources and setting.name != "db"]
     lines += [_line(config, setting) for setting in given]

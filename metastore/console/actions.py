@@ -23,7 +23,7 @@ Kind = Literal["major", "minor", "rebalance"]
 
 @dataclass(frozen=True, slots=True)
 class ActionPlan:
-    """An action before it runs, for the page that asks once more."""
+    """The effect of an action, for the page that asks for a confirmation."""
 
     question: str
     consequences: list[str]
@@ -117,5 +117,5 @@ ACTIONS: dict[str, Action] = {
 
 
 def path_of(name: str, **parameters: object) -> str:
-    """Return where an action is asked about."""
+    """Return the path of the page that asks for the confirmation of an action."""
     return link(f"/ui/actions/{name}", **parameters)

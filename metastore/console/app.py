@@ -154,7 +154,7 @@ class _Pages:
         return self.templates.render(request, "error.html", 403, text="This server takes no passwords: let a proxy send a token.")
 
     async def failed(self, request: Request, error: Exception) -> Response:
-        """Answer to a request that failed as it may."""
+        """Answer a request that failed with an expected error."""
         if isinstance(error, HTTPException):
             status, text = error.status_code, error.detail
         else:

@@ -1,6 +1,6 @@
-"""Call the web console from the thread of a connection: a request of HTTP becomes one of ASGI, with the door that the visitor asks by.
+"""Call the web console from the thread of a connection: a request of HTTP becomes one of ASGI, with a `Visit` for the page's calls.
 
-The console is loaded when somebody first asks for it; where it is not installed, the answer says how.
+The console is loaded with the first request for it. Where it is not installed, the answer has the command to install it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def is_console(path: str) -> bool:
 
 
 class Answer(NamedTuple):
-    """A page, or why there is none."""
+    """A page, or the reason for which there is none."""
 
     status: int
     body: bytes
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
 
 
 class Calls(Protocol):
-    """The way of pages to methods: authorization, log and audit hold for them as for calls of Thrift."""
+    """The interface by which pages call methods, with the authorization, log and audit of calls over Thrift."""
 
     def run(self, client: Client, method: str, **arguments: Any) -> Any:
         """Return a method's value. Raises MetastoreError."""
@@ -118,7 +118,7 @@ class Console:
         )
 
     def _is_open_to(self, request: ConsoleRequest) -> bool:
-        """Return whether somebody without a login may act: on a server that asks nobody for rights, from its own machine, by no proxy."""
+        """Return whether a visitor without a login may act: from the machine of a server that checks no rights, without a proxy."""
         return request.from_here and self._server.authorizer is None and not any(request.header(name) for name in _SENT_BY_PROXIES)
 
     def _look(self) -> ServerState:

@@ -36,7 +36,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Boxes and arrows, and how large the whole is."""
+    """Boxes and arrows, and the size of the whole drawing."""
 
     boxes: list[Box]
     arrows: list[Arrow]
@@ -66,7 +66,7 @@ def draw(holders: Sequence[Holder]) -> Drawing | None:
 
 
 def _depths(holders: Sequence[Holder]) -> dict[str, int]:
-    """Return for each the length of the longest way to one that waits for none; in a circle it ends at the number of holders."""
+    """Return the length of each holder's longest chain of waits, by its key. In a circle it is limited to the number of holders."""
     depths = {each.key: 0 for each in holders}
     for _ in holders:
         for each in holders:

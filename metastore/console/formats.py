@@ -1,4 +1,4 @@
-"""How values are written on pages: times, durations, sizes, names. Nothing here is trusted to be HTML."""
+"""Write the values of pages as text: times, durations, sizes, names. No value is trusted to be HTML."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def moment(ms: float | None) -> str:
         return ""
     try:
         return datetime.datetime.fromtimestamp(ms / 1000, datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError, OSError):  # tables and clients may say anything
+    except (OverflowError, ValueError, OSError):  # tables and clients may have any number
         return str(ms)
 
 

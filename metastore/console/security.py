@@ -19,7 +19,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Headers of every answer. With the policy `no-referrer` browsers would not say where a form comes from."""
+"""Headers of every answer. With the policy `no-referrer` browsers would not send the origin of a form."""
 
 
 COOKIE = "metastore-console"

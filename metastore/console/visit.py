@@ -1,4 +1,4 @@
-"""The visitor of a page: the door through which the page asks, and the visitor's rights. It decides nothing."""
+"""The visitor of a page: the function for the page's calls, and the visitor's rights. It decides nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from metastore.service.operations.observations import Observation
 
 UI = "/ui"
-"""Where the pages are."""
+"""The path of the pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class CallCount:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """How the server does."""
+    """The state of the server."""
 
     seen: Observation | None
     """None where the database could not be asked."""
@@ -41,11 +41,11 @@ class Visit:
     """A function that runs a method of the interface or a console query as the visitor: `run(name, **arguments)`. Raises their errors."""
     user: str | None
     mechanism: str
-    """How the visitor logged in, "" for one who did not."""
+    """The mechanism of the visitor's login, "" without a login."""
     is_admin: bool
     """Whether the visitor may administer the server as a whole."""
     may_act: bool
-    """Whether actions are offered: to those who logged in, and on a server that is open, from its own machine."""
+    """Whether actions are offered: to visitors with a login, and on a server without authorization also to ones from its own machine."""
     can_log_in: bool
     default_catalog: str
     version: str

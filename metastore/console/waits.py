@@ -1,4 +1,4 @@
-"""The graph of waits: from locks to holders, which wait for each other, and those of them that hold up the others. It reads nothing.
+"""Make the graph of waits from locks: holders that wait for each other, and the holders that hold up others. It reads nothing.
 
 A holder is a transaction with all its locks, or a lock without one.
 """
@@ -39,7 +39,7 @@ class Lock:
     waits_for: int | None
     """The id of the lock that holds it back."""
     waiting: int | None = None
-    """Since when it waits; None of one that does not."""
+    """The time since which it waits; None if it does not wait."""
 
     @property
     def object(self) -> str:
@@ -85,7 +85,7 @@ class Holder:
     objects: list[str] = field(default_factory=list)
     """The objects that it has locked, or waits for, each once."""
     waits_for: list[str] = field(default_factory=list)
-    """Keys of holders."""
+    """The keys of the holders that it waits for."""
     holds_up: list[str] = field(default_factory=list)
     """Keys of all that wait for it, directly or not."""
     contended: list[str] = field(default_factory=list)
@@ -131,7 +131,7 @@ def _waiters(found: dict[str, Holder]) -> dict[str, list[str]]:
 
 
 def _reached(key: str, waiters: dict[str, list[str]]) -> list[str]:
-    """Return the holders that wait for one, through any number of others; not itself, though it be in a circle."""
+    """Return the holders that wait for one, directly or through others. The one itself is left out, even in a circle."""
     seen: dict[str, None] = {}
     left = list(waiters.get(key, ()))
     while left:
@@ -143,7 +143,7 @@ def _reached(key: str, waiters: dict[str, list[str]]) -> list[str]:
 
 
 def roots(found: dict[str, Holder]) -> list[Holder]:
-    """Return the holders that hold up others and wait for none, the one that holds up most first; of a circle, in which all wait, all."""
+    """Return the holders that hold up others and wait for none, the one that holds up most first. Of a circle, all are returned."""
     blocking = [each for each in found.values() if each.holds_up]
     free = [each for each in blocking if not each.waits_for]
     held_up = {key for each in free for key in each.holds_up}

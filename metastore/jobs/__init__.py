@@ -1,4 +1,4 @@
-"""Periodic jobs, which a server does without being asked. One of all workers and servers that share a database runs each of them.
+"""Periodic jobs, which a server runs without a request. Each is run by one of all workers and servers that share a database.
 
 A job calls a function of `service/`; `JOBS` names it with its settings, `runner` keeps the leases and the time.
 """

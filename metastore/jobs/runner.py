@@ -1,8 +1,8 @@
 """Run the periodic jobs of a worker process whose leases it holds. It never does a job's work itself.
 
-One thread looks which jobs are due; each run has a thread of its own, so that a long one holds up no other, and its lease is extended
-meanwhile. A lease is two intervals long: when its holder dies, another worker or server takes it once it has expired. Clocks of servers
-that differ by more than a lease can let a job run twice at a time; jobs must be right even so.
+One thread finds the jobs that are due. Each run has a thread of its own, so that a long run holds up no other, and its lease is extended
+meanwhile. A lease is two intervals long: when its holder dies, another worker or server takes it once it has expired. If the clocks of
+servers differ by more than a lease, a job can run twice at a time; jobs must be correct even then.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from metastore.store.core import leases
 log = structlog.get_logger()
 
 SHORTEST_LEASE = 2.0
-"""Seconds; a lease that is shorter would be lost to a pause of the process."""
+"""Seconds of the shortest lease. A shorter one would expire during a pause of the process."""
 
 PATIENCE = 5.0
-"""Seconds for which `stop` waits for runs that are under way; a job must bear to be cut off."""
+"""Seconds for which `stop` waits for runs that are under way; a job must allow for an end at any point."""
 
 
 class Job(NamedTuple):
     """A periodic job: its name, the settings of its interval in seconds and of its switch, and its function.
 
-    `run` gets when its last run that did not fail began in this process, in milliseconds, None before the first.
+    `run` gets the beginning of its last run in this process that did not fail, in milliseconds; None before the first.
     """
 
     name: str
@@ -48,7 +48,7 @@ class _State:
     job: Job
     interval: float
     due: float = 0.0
-    """When to look at it next, by the monotonic clock."""
+    """The time of the next look at the job, by the monotonic clock."""
     thread: threading.Thread | None = None
     since: int | None = None
     holds: bool = False
@@ -75,12 +75,12 @@ class Runner:
         self._thread = threading.Thread(target=self._loop, name="jobs", daemon=True)
 
     def start(self) -> None:
-        """Begin; needs no jobs."""
+        """Start the thread, if there are any jobs."""
         if self._states:
             self._thread.start()
 
     def stop(self) -> None:
-        """End, wait a moment for runs that are under way, and give the leases back."""
+        """Stop the thread, wait some seconds for runs that are under way, and give the leases back."""
         self._ended.set()
         self._wake.set()
         if not self._states:
@@ -153,7 +153,7 @@ class Runner:
 
 
 def _log_failure(event: str, error: Exception, **fields: object) -> None:
-    """Log a failure: with the stack, unless the error says all, as the error for a database that is gone does."""
+    """Log a failure: with the stack, or a MetastoreError, such as for a database that does not answer, with its message alone."""
     if isinstance(error, MetastoreError):
         log.error(event, reason=error.message, **fields)
     else:

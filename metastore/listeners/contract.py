@@ -27,7 +27,7 @@ class PreEventListener(Listener):
     def before(self, event: Event) -> None:
         """Raise an error of `metastore.errors` to refuse: the client gets it as the exception that the method declares.
 
-        Any other exception reaches the client as a MetaException. ReadDatabase and ReadTable events come here only.
+        Any other exception reaches the client as a MetaException. Only this method gets ReadDatabase and ReadTable events.
         """
 
 
@@ -41,24 +41,24 @@ class TransactionalListener(Listener):
         """
 
     def within_all(self, changes: Sequence[Event], session: Any) -> Sequence[int]:
-        """Take the changes of one transaction together; return the ids of the notifications that got one, which only the log does."""
+        """Handle the changes of one transaction together. Return the ids that notifications got, which only the notification log does."""
         for event in changes:
             self.within(event, session)
         return ()
 
 
 class PostEventListener(Listener):
-    """A listener that gets the outcome of a change; it can no longer fail it."""
+    """A listener that is notified of the outcome of a change, which it can no longer prevent."""
 
     def after(self, event: Event, error: Exception | None) -> None:
-        """`error` is None after a commit; otherwise the change did not happen and this is why."""
+        """Handle the outcome of a change: `error` is None after a commit, else the reason for which nothing was changed."""
 
 
 class EndFunctionListener(Listener):
-    """Learns of the end of every call, reads included."""
+    """A listener that is notified of the end of every call, reads included."""
 
     def ended(self, function: FunctionEnd) -> None:
-        """Called after the outcome is known and before the reply is sent."""
+        """Handle the end of a call: after the outcome is known, and before the reply is sent."""
 
 
 class InitListener(Listener):

@@ -27,7 +27,7 @@ from metastore.idl import (
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """The origin of a call: the connection's address, the user for whom it acts, the user's groups, the method, and how it logged in."""
+    """The origin of a call: the connection's address, the user for whom it acts, the user's groups, the method, and the kind of login."""
 
     address: str
     user: str | None
@@ -141,7 +141,7 @@ class AlterPartitions(Event):
     before: Sequence[Partition]
     after: Sequence[Partition]
     truncates: bool = False
-    """As of a table."""
+    """Whether the data is deleted and nothing else is changed, as in `AlterTable`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +190,7 @@ class AddSchemaVersion(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterSchemaVersion(Event):
-    """Its state or its serde was changed."""
+    """The state or the SerDe of a schema version was changed."""
 
     before: SchemaVersion
     after: SchemaVersion
@@ -224,13 +224,13 @@ class UpdateStatistics(Event):
     data: Sequence[Sequence[str]] = ()
     """For each of `statistics` the ColumnStatisticsData of its columns in turn, in Thrift's binary protocol as base64, as they are stored.
 
-    Of partitions there is none before the change.
+    Before the change, it is empty for partitions.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteStatistics(Event):
-    """Column statistics were deleted; no partition name means the table's, no column every column's."""
+    """Column statistics were deleted: the table's if `partitions` is empty, and of all columns if `columns` is empty."""
 
     table: Table
     partitions: Sequence[str]
@@ -239,7 +239,7 @@ class DeleteStatistics(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insert(Event):
-    """A client says that it wrote files into a table or a partition (`fire_listener_event`)."""
+    """A client's report that it wrote files into a table or a partition (`fire_listener_event`)."""
 
     table: Table
     partition: Partition | None
@@ -251,16 +251,16 @@ class Reload(Event):
     """A client's notice that caches of a table, or of some of its partitions, should be read again (`fire_listener_event`)."""
 
     table: Table
-    """With the parameters that the client sent beside those that it has."""
+    """The table, with the parameters of the client's request added to its own."""
     partitions: Sequence[Partition]
-    """None of them for the table as a whole."""
+    """Empty for the table as a whole."""
     refreshes: bool
-    """Whether the client refreshed its cache; else it dropped it."""
+    """Whether the client refreshed its cache; otherwise it dropped its cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransactions(Event):
-    """One call opened these; `type` is a TxnType of the interface."""
+    """The transactions that one call opened; `type` is a TxnType of the interface."""
 
     transactions: Sequence[int]
     type: int
@@ -274,8 +274,9 @@ class CommitTransaction(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortTransactions(Event):
-    """Listeners are not notified of read-only ones. `databases` are those that a transaction wrote to; one that wrote nothing may be
-    missing there.
+    """Aborted transactions, without read-only ones: listeners are not notified of these.
+
+    `databases` are the names of the databases to which a transaction wrote. A transaction without writes may be missing in it.
     """
 
     transactions: Sequence[int]
@@ -300,7 +301,7 @@ class AllocateWriteIds(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcidWrite(Event):
-    """A client says which files its open transaction wrote into a table or a partition (`add_write_notification_log`)."""
+    """A client's report of files that its open transaction wrote into a table or a partition (`add_write_notification_log`)."""
 
     table: Table
     partition: Partition | None
@@ -309,7 +310,7 @@ class AcidWrite(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchAcidWrite(Event):
-    """A client says which files its open transaction wrote into partitions of one table (`add_write_notification_log_in_batch`)."""
+    """A client's report of files that its open transaction wrote into partitions of one table (`add_write_notification_log_in_batch`)."""
 
     writes: Sequence[AcidWrite]
 

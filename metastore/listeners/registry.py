@@ -30,7 +30,7 @@ log = structlog.get_logger()
 L = TypeVar("L", bound=Listener)
 
 OWN = {"org.apache.hive.hcatalog.listener.DbNotificationListener", *AUTHORIZING_LISTENERS}
-"""Listeners in configurations of Hive whose work the server does without one: the notification log, and authorization of calls."""
+"""Hive's listeners that are not loaded, since the server itself does their work: the notification log, and authorization of calls."""
 
 SETTINGS: dict[type[Listener], str] = {
     PreEventListener: "pre_event_listeners",
@@ -42,7 +42,7 @@ SETTINGS: dict[type[Listener], str] = {
 
 
 class Listeners:
-    """The listeners of one worker process, by kind and in the order of the settings; the notification log comes last of its kind."""
+    """The listeners of one worker process, by kind and in the order of the settings; the notification log is the last of its kind."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Listeners:
 
     @staticmethod
     def check(config: Config) -> None:
-        """Look whether the classes that the settings name can be loaded, without making an object. MetaError."""
+        """Raise MetaError unless the classes that the settings name can be loaded. No object is made."""
         for kind, setting in SETTINGS.items():
             for path in getattr(config, setting):
                 if path not in OWN:
@@ -98,11 +98,11 @@ class Listeners:
                 raise MetaError(f"{type(listener).__name__} refused {type(event).__name__}: {error}") from error
 
     def within(self, changes: Sequence[Event], session: Any) -> list[int]:
-        """Run the transactional listeners inside the changes' transaction; return the ids of notifications that got one at once."""
+        """Run the transactional listeners inside the changes' transaction; return the ids that notifications got at once."""
         return [key for listener in self.transactional for key in listener.within_all(changes, session)]
 
     def log_row(self, event: Event) -> LogRow | None:
-        """Return the row that the notification log would write of a change which has one; None without the log."""
+        """Return the row that the notification log would write for a change that has exactly one; None without the log."""
         return None if self._log is None else self._log.plain_row(event)
 
     def after(self, event: Event, error: Exception | None) -> None:

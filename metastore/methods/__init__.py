@@ -1,7 +1,7 @@
 """Every method of the interface, by name: one entry each.
 
-A module of a noun holds the handlers and the entries of its methods. A handler unpacks a request and calls `service`; it holds no rule of
-the catalog. Modules called `.._rules` hold the entries' rules of privileges.
+A module is named after a noun, such as `tables`, and holds the handlers and the entries of its methods. A handler unpacks a request and
+calls `service`; it holds no rule of the catalog. Modules called `.._rules` hold the entries' rules of privileges.
 """
 
 from __future__ import annotations

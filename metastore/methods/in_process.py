@@ -14,7 +14,7 @@ from metastore.service.call.context import Call, Client, Metastore
 
 
 class InProcessClient:
-    """See `metastore.client.Client`: methods are called alike, and raise alike. For the server's own programs alone."""
+    """A client with the methods and errors of `metastore.client.Client`, for the server's own programs alone."""
 
     def __init__(self, metastore: Metastore, user: str) -> None:
         self._metastore = metastore

@@ -1,9 +1,9 @@
 r"""Match `LIKE` patterns on partition values. Never uses a backtracking engine.
 
-Two generations of clients write two languages. 4.x servers read SQL: `%` any characters, `_` one, `\` takes the meaning of either away. 2.3
+Two generations of clients write two languages. 4.x servers read SQL: `%` any characters, `_` one, `\` makes either a letter. 2.3
 and 3.1 servers handed LIKE to JDO, where `.*` means any characters and `.` one, and Spark still writes that (`startswith("a")` arrives as
-`like "a.*"`). A pattern without `.*` is SQL. One that holds it matches by either reading: no partition that the client meant is lost, and
-none is dropped that it may not have meant.
+`like "a.*"`). A pattern without `.*` is SQL. A pattern with `.*` is read in both languages. A partition that matches in only one of them
+may match: a read returns it, and a drop by the pattern is refused.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class _Pattern:
         self.parts = parts
         self.ends = (parts[:1] == [(_ANY, False)], parts[-1:] == [(_ANY, False)])
         self.inner = "".join(text for text, is_letter in parts if is_letter)
-        """All letters: a matching text contains them, where no wildcard is between them."""
+        """All letters together. A matching text contains them if no wildcard is between them."""
         self.is_simple = bool(self.inner) and sum(not is_letter for _, is_letter in parts) == sum(self.ends)
         self.runs = ["".join(text for text, _ in run) for is_letter, run in groupby(parts, itemgetter(1)) if is_letter]
         """Letters between wildcards."""
         self.least = sum(text != _ANY or is_letter for text, is_letter in parts)
-        """Characters that a text must have; without a wildcard for any number of them it has no more."""
+        """The fewest characters of a matching text; also the most, unless a wildcard stands for any number of them."""
 
     def matcher(self) -> Callable[[str], bool]:
         return compile_expression("".join(_literal(text) if is_letter else text for text, is_letter in self.parts))
 
     def among(self, texts: Sequence[str]) -> list[str]:
-        """Return the matches among texts, which ascend: those with the prefix are found without a look at the others."""
+        """Return the matches among ascending texts. Texts with the pattern's prefix are found without a look at the others."""
         inner = self.inner
         if not self.is_simple:
             matches = self.matcher()
@@ -61,7 +61,7 @@ class _Pattern:
         return begin if self.ends[1] else begin[: begin[:1] == [inner]]
 
     def _possible(self, texts: Sequence[str]) -> list[str]:
-        """Return those that may match: by their beginning, their length and the longest run of letters; without letters those that do."""
+        """Return the texts that may match, by beginning, length and longest run of letters; for a pattern without letters, the matches."""
         if self.parts and self.parts[0][1]:
             texts = _beginning_with(self.runs[0], texts)
         least, most = self.least, sys.maxsize if (_ANY, False) in self.parts else self.least
@@ -90,7 +90,7 @@ def sql_matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def like(pattern: str, texts: Sequence[str]) -> tuple[set[str], set[str]]:
-    """Return which of the texts, which ascend, a LIKE pattern matches in both languages, and which in either. MetaError."""
+    """Return the sets of the ascending texts that a LIKE pattern matches in both languages, and in at least one. MetaError."""
     sql = {*_sql(pattern).among(texts)}
     if ".*" not in pattern:
         return sql, sql

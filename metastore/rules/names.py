@@ -40,7 +40,7 @@ def validate_table_name(name: str | None, special_characters: bool = True) -> No
 
 
 def validate_database_name(name: str | None, special_characters: bool = True) -> None:
-    """Raise InvalidObject unless `name` may name a database: `@` at the begin marks a catalog, and `!` alone no name, in later calls."""
+    """Raise InvalidObject unless `name` may name a database. In calls `@` at the beginning marks a catalog, and `!` alone an empty name."""
     if name is None or not _passes(name, DATABASE_LENGTH, special_characters) or name.startswith("@") or name == NULL_NAME_MARK:
         raise InvalidObject(f"{name} is not a valid database name: {_allowed(DATABASE_LENGTH, special_characters)}")
 
@@ -63,14 +63,15 @@ def _allowed(longest: int, special_characters: bool) -> str:
 
 
 def directory_name(table: str) -> str:
-    """Return the default name of a table's directory: its number replaces a character that is not a letter, digit or `_`, `a-45-b` for
-    `a-b`.
+    """Return the default name of a table's directory: `a-45-b` for `a-b`.
+
+    A character that is not a letter, a digit or `_` is replaced by its number.
     """
     return table if _PLAIN.fullmatch(table) else "".join(each if each.isalnum() or each == "_" else f"-{ord(each)}-" for each in table)
 
 
 def is_directory_name(directory: str) -> bool:
-    """Return whether a table of some name has a directory of this name by default; `a-5f3b` of a client that makes up names is none."""
+    """Return whether a directory's name is the default for some table; `a-5f3b`, which a client made up, is not."""
     return _DIRECTORY.fullmatch(directory) is not None
 
 
@@ -124,7 +125,7 @@ def split_database(name: str | None, default_catalog: str = "hive") -> tuple[str
 
 
 def with_catalog(catalog: str, database: str, default_catalog: str) -> str:
-    """Return a database as a struct without a field for the catalog names it: `@cat#db` outside of the default catalog."""
+    """Return a database's name for a struct without a field for the catalog: `@cat#db` outside of the default catalog."""
     return database if catalog == default_catalog else f"@{catalog}#{database}"
 
 

@@ -6,7 +6,7 @@ states are made on demand and remembered. This module never uses `re` on an expr
 
 Known: literals, `.` (any character), `[..]` classes with classes and `&&` in them, `\d \w \s` and their complements, `\xhh`, `\uhhhh`,
 `\Q..\E`, groups `(..)` and `(?:..)`, `|`, `* + ? {n} {n,} {n,m}` (lazy and possessive marks are accepted: a full match does not depend
-on them), `^` and `$` at the ends of the expression, `(?i)` as its begin, which Hive 4.1 sends. Everything else (back references,
+on them), `^` and `$` at the ends of the expression, `(?i)` at its beginning, which Hive 4.1 sends. Everything else (back references,
 look-around, other flags) is refused.
 """
 
@@ -31,12 +31,12 @@ _DIGITS = frozenset(string.digits)
 _SPACE = frozenset(" \t\n\x0b\f\r")
 _IGNORE_CASE = "(?i)"
 _HEXADECIMAL = {"x": 2, "u": 4}
-"""How many digits an escape has."""
+"""The number of digits of an escape."""
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 
 
 class _Automaton:
-    """States are numbers; a state either consumes a character or moves on to others without one."""
+    """An automaton, whose states are numbers. A state consumes a character, or leads to others without one."""
 
     def __init__(self) -> None:
         self.tests: list[CharacterTest | str | None] = []
@@ -55,7 +55,7 @@ Fragment = tuple[int, int]
 
 
 class _Parser:
-    """Recursive descent over the expression; builds the automaton as it goes."""
+    """A parser by recursive descent, which builds the automaton of an expression."""
 
     def __init__(self, text: str, ignore_case: bool) -> None:
         self.text = text

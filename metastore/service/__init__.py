@@ -1,1 +1,1 @@
-"""Use cases: one module per noun, one function per operation. Knows neither the Thrift protocol nor SQL."""
+"""Use cases: one module per noun, one function per operation. Nothing here depends on the Thrift protocol or on SQL."""

@@ -27,22 +27,21 @@ CONNECTOR = "connector"
 
 
 class Who(NamedTuple):
-    """The user that asks; without a user it is an anonymous client."""
+    """The caller: a user and its groups. An anonymous client has no user."""
 
     user: str | None
     groups: tuple[str, ...] = ()
 
 
 class Access(NamedTuple):
-    """One thing that somebody wants to do to one object. Names are normalised; names that the kind of object lacks are None."""
+    """One use of one object, to be decided. Names are normalised; names that the kind of object lacks are None."""
 
     privilege: str
     kind: str
     catalog: str | None = None
     database: str | None = None
     name: str | None = None
-    """The name of the table, function, role or data connector; of a database to create in, the name of the table that is to be made,
-    where it is one."""
+    """The name of the table, function, role or data connector. For the creation of a table in a database, the name of that table."""
     columns: tuple[str, ...] = ()
     owner: Owner | None = None
     """Owner of the object; None if nobody owns it. Not filled for databases if the authorizer has `knows_databases`."""
@@ -61,7 +60,7 @@ class Authorizer:
     """
 
     knows_databases = False
-    """Whether it knows itself whose databases are: they need not be looked up for it then."""
+    """Whether the authorizer itself has the owners of databases: its caller then does not look them up."""
 
     def allowed(self, who: Who, asked: Sequence[Access]) -> Sequence[bool]:
         """Answer for each access, in their order, whether it is allowed. An exception refuses all."""

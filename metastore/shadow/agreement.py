@@ -1,4 +1,4 @@
-"""Count by method how often two metastores agree, and write down where they do not. Safe for threads."""
+"""Count by method how often two metastores agree, and write down their differences. Safe for threads."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from metastore.shadow.comparing import Difference
 
 SAME, DIFFERENT, UNANSWERED, UNKNOWN, UNREAD, DROPPED = "same", "different", "unanswered", "unknown", "unread", "dropped"
 OUTCOMES = (SAME, DIFFERENT, UNANSWERED, UNKNOWN, UNREAD, DROPPED)
-"""The outcomes of a call: compared and the same, or not; the secondary gave no answer; the primary has no such method, so it was not asked;
-a reply could not be read; there was no room to wait for the secondary."""
+"""The outcomes of a call, in this order: the replies are the same; they differ; the secondary gave no answer; the primary has no such
+method, so that the secondary was not asked; a reply could not be read; there was no room to wait for the secondary."""
 
 
 class Agreement:
     """The counts since the beginning."""
 
     def __init__(self, log: IO[str] | None, to_json: Callable[[Any], Any]) -> None:
-        """`log` gets a line of JSON for each difference; `to_json` makes plain values of Thrift's."""
+        """`log` gets a line of JSON for each difference; `to_json` turns Thrift's values into plain ones."""
         self._log = log
         self._to_json = to_json
         self._lock = threading.Lock()
@@ -33,7 +33,7 @@ class Agreement:
             self._counts.setdefault(method, Counter())[outcome] += 1
 
     def set_dropped(self, dropped: Mapping[str, int]) -> None:
-        """Take over how many calls were not compared for want of room, by method."""
+        """Set the numbers of calls, by method, that were not compared for want of room."""
         with self._lock:
             for method, number in dropped.items():
                 self._counts.setdefault(method, Counter())[DROPPED] = number
@@ -56,6 +56,6 @@ class Agreement:
             self._log.flush()
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Return the numbers by method and outcome; outcomes that never were are left out."""
+        """Return the numbers by method and outcome; outcomes without calls are left out."""
         with self._lock:
             return {method: {name: found[name] for name in OUTCOMES if found[name]} for method, found in sorted(self._counts.items())}

@@ -1,6 +1,6 @@
-"""The process beside the proxy: it asks the secondary the calls that the primary has answered, and compares. It holds up no client.
+"""The process beside the proxy: it asks the secondary the calls that the primary has answered, and compares the replies.
 
-The proxy offers each exchange; a limited number of them may wait, and those beyond it are counted and left out.
+It holds up no client. The proxy offers each exchange. A limited number of them may wait; further ones are counted and left out.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from metastore.wire.messages.protocol import Dialect, read_message
 from metastore.wire.sockets.transport import frame_feed
 
 LANES = 8
-"""Threads that ask; the calls of one client go through the same."""
+"""The number of threads that ask. One thread makes all calls of a client."""
 MOST = 2000
 MOST_BYTES = 256 << 20
-"""Exchanges that wait, and their bytes."""
+"""The largest number of exchanges that wait, and of their bytes."""
 TICK = 1.0
-"""Seconds between two looks at the proxy."""
+"""Seconds between two checks that the proxy still runs."""
 PATIENCE = 10.0
 """Seconds at the end in which waiting calls are still asked."""
 _WITHOUT_FRAME = {protocol: Dialect(protocol, framed=False) for protocol in ("binary", "compact")}
@@ -47,7 +47,7 @@ class Exchange(NamedTuple):
     request: bytes
     reply: bytes
     other: bytes | None = None
-    """The secondary's answer, empty where it gave none; None: it is to be asked."""
+    """The secondary's answer, empty where it gave none; None where it has not been asked yet."""
 
 
 def _size(each: Exchange) -> int:
@@ -62,7 +62,7 @@ class Report(NamedTuple):
 
 
 class Beside:
-    """The proxy's end of the process. Make it before any thread; `offer` may be called by several."""
+    """The proxy's side of the process. Make it before any thread; several threads may call `offer`."""
 
     def __init__(self, secondary: Upstream, log_file: IO[str] | None, to_json: Callable[[Any], Any], report: Report) -> None:
         context = multiprocessing.get_context("fork")
@@ -81,7 +81,7 @@ class Beside:
                 value.value -= number
 
     def offer(self, each: Exchange) -> None:
-        """Let an exchange be compared if there is room for it to wait."""
+        """Queue an exchange to be compared. It is counted as dropped if there is no room for it, or the process has ended."""
         size = _size(each)
         with self._lock:
             if self._waiting.value >= MOST or self._bytes.value + size > MOST_BYTES or not self._process.is_alive():
@@ -97,7 +97,7 @@ class Beside:
         self._queue.put(client)
 
     def send_dropped(self) -> None:
-        """Send how many were left out, if that has changed. Call it every second."""
+        """Send the numbers of exchanges that were left out, if they have changed. Call it every second."""
         with self._lock:
             number, dropped = self._dropped.total(), dict(self._dropped)
         if number != self._sent:
@@ -105,7 +105,7 @@ class Beside:
             self._queue.put(dropped)
 
     def end(self) -> None:
-        """Let waiting calls be asked for some seconds, and the counts be shown."""
+        """End the process, after it has asked waiting calls for some seconds and has shown the counts."""
         self.send_dropped()
         self._queue.put(None)
         self._process.join(2 * PATIENCE)
@@ -126,16 +126,16 @@ class _Asking:
         self._report = report
 
     def run(self) -> None:
-        """Ask until None comes."""
+        """Pass exchanges on until the queue has None, or the proxy has ended."""
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)  # the proxy says when it ends
-        lanes = [_Lane(self._secondary, self._counts, self._done) for _ in range(LANES)]  # not before the fork: it would end them
+            signal.signal(number, signal.SIG_IGN)  # the proxy sends None at its end
+        lanes = [_Lane(self._secondary, self._counts, self._done) for _ in range(LANES)]  # not before the fork, which would end them
         for lane in lanes:
             lane.start()
         every = self._report.every
         shown = time.monotonic()
         proxy = multiprocessing.parent_process()
-        while proxy is not None and proxy.is_alive():  # one that was killed says nothing
+        while proxy is not None and proxy.is_alive():  # a killed proxy sends no None
             if every and time.monotonic() >= shown + every:
                 shown = time.monotonic()
                 self._report.show(self._counts.counts())
@@ -158,7 +158,7 @@ class _Asking:
 
 
 class _Lane(threading.Thread):
-    """Asks for some clients, one call after the other."""
+    """A thread that asks the calls of some clients, one after the other."""
 
     def __init__(self, secondary: Upstream, counts: Agreement, done: Callable[[int], None]) -> None:
         super().__init__(daemon=True)
@@ -172,7 +172,7 @@ class _Lane(threading.Thread):
         self._log = log.get("metastore.shadow")
 
     def run(self) -> None:
-        """Ask until None comes."""
+        """Ask until the queue has None."""
         while (each := self.given.get()) is not None:
             if isinstance(each, int):
                 self._named.pop(each, None)

@@ -21,7 +21,7 @@ _NAMES = (
 )  # fmt: skip
 """Fields that identify an element of a list."""
 _UNORDERED = (idl.ColumnStatisticsObj, idl.WMPool, idl.WMMapping, idl.WMTrigger, idl.WMPoolTrigger)
-"""Structs whose lists have no order wherever they are."""
+"""Structs whose lists have no order at any depth."""
 
 
 class Difference(NamedTuple):
@@ -39,9 +39,9 @@ class _Outcome(NamedTuple):
 
 
 def differences(method: str, one: Any, other: Any, *, same_numbers: bool = False) -> list[Difference]:
-    """Return in which fields two replies of a method differ; each is its result struct, or TApplicationException.
+    """Return the fields in which two replies of a method differ; each reply is its result struct, or TApplicationException.
 
-    `same_numbers`: both sides had the same changes, so that they count alike.
+    `same_numbers`: both sides had the same changes, so that their numbers (`NUMBERS`) are compared too.
     """
     left, right = _outcome(one), _outcome(other)
     if left.kind != right.kind:
@@ -71,7 +71,7 @@ def _text(outcome: _Outcome) -> Any:
 
 
 def _differ(path: str, one: Any, other: Any, left_out: Container[str], loose: int) -> Iterator[Difference]:
-    """Yield the differences of two values; lists less than `loose` structs deep, in no other list, have no order."""
+    """Yield the differences of two values. A list has no order if it is less than `loose` structs deep and not inside another list."""
     if isinstance(one, TPayload) and isinstance(other, TPayload):
         for field in one.thrift_spec.values():
             name = field[1]
@@ -112,7 +112,7 @@ def _lists(path: str, one: Sequence[Any], other: Sequence[Any], left_out: Contai
 
 
 def _identity(element: Any) -> Any:
-    """Return a text as it is, and a tuple that identifies anything else."""
+    """Return a text unchanged, and for any other element a tuple that identifies it."""
     if isinstance(element, TPayload):
         found = ((name, _value(element, name)) for name in _NAMES if hasattr(element, name))
         return tuple((name, str(value)) for name, value in found if value is not None)
@@ -126,5 +126,5 @@ def _label(key: Any) -> str:
 
 
 def _is_blank(value: Any) -> bool:
-    """Return whether Java's clients read a value as they read one that is not set. An empty text is another one."""
+    """Return whether Java's clients can not distinguish a value from one that is not set. They can distinguish an empty text."""
     return value is None or (not isinstance(value, str) and not isinstance(value, TPayload) and not value)

@@ -1,4 +1,4 @@
-"""The fields that two metastores with the same content do not have in common.
+"""The fields in which two metastores with the same content may differ.
 
 The methods that a secondary does not get are marked in their entries (`metastore.methods.forms.entry`).
 """
@@ -45,11 +45,11 @@ FIELDS = {
     "CreationMetadata.sourceTables": "likewise",
     "isStatsCompliant": "says whether statistics fit the write ids that a client sent, which are of the primary",
 }
-"""Fields that are never compared, of any struct or of the one that is named, with the reason."""
+"""Fields that are never compared, with the reason: of any struct, or of the struct before the dot."""
 
 STANDS_FOR: dict[str, object] = {"writeId": -1, "type": 1, "ns": "default", "poolName": "default", "catName": "hive"}
-"""The value that a field stands for which a server before Hive 4 does not know or set: of a table, a database, a resource plan, a
-compaction, a list of partitions."""
+"""The values of fields that are not set, because a server before Hive 4 does not have or set them: of a table, a database, a resource plan,
+a compaction, a list of partitions."""
 
 PARAMETERS = {
     "transient_lastDdlTime": "the moment of the last change on each side",
@@ -61,4 +61,4 @@ PARAMETERS = {
 """Entries of `parameters` that are not compared, with the reason."""
 
 PARAMETERS_STAND_FOR = {"numFiles": "0", "totalSize": "0"}
-"""Entries of `parameters` that only the side writes that finds the directory: for the other it is new, and empty."""
+"""The values of missing entries of `parameters`. Only the side that finds the directory writes them; the other has made it, empty."""

@@ -1,4 +1,4 @@
-"""Take the connections of clients, each in a thread, with TLS and logins as the server takes them, until a signal comes."""
+"""Serve the connections of clients, each in a thread, with TLS and logins like the server, until a signal arrives."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Proxy:
     """Serves until SIGTERM or SIGINT. It answers Thrift on sockets, not over HTTP."""
 
     def __init__(self, config: Config, settings: WireSettings, primary: Upstream, beside: Beside, both: Both | None = None) -> None:
-        """`both` is there where changes go to the secondary too.
+        """`both` is given if changes are sent to the secondary too.
 
         Raises ConfigError for a login that needs a database, and for certificates that can not be read.
         """
@@ -49,7 +49,7 @@ class Proxy:
         self._stopped = False
 
     def run(self, ready: Callable[[str, int], None]) -> None:
-        """Serve; `ready` gets the address. Raises OSError for one that can not be listened on."""
+        """Serve; `ready` gets the address. Raises OSError for an address on which the proxy can not listen."""
         with listen(self._settings).thrift as listener, selectors.DefaultSelector() as selector:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self._stop)
@@ -72,7 +72,7 @@ class Proxy:
         try:
             sock, address = listener.accept()
         except OSError:
-            time.sleep(0.05)  # without a descriptor the client stays in the queue
+            time.sleep(0.05)  # no descriptor is free: the client stays in the listener's queue
             return
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         relay = Relay(next(self._numbers), self._primary, self._beside, self._both)

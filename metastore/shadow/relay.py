@@ -1,7 +1,7 @@
-"""Pass the messages of one client on to the primary, and its replies back, as they came. It knows no method but by its entry.
+"""Pass the messages of one client on to the primary, and its replies back, unchanged. All facts about methods are in their entries.
 
-Where changes are sent to both sides, the secondary is asked before the client has its reply, and one message at a time goes to both: each
-finds the same state on both sides.
+Where changes are sent to both sides, the secondary is asked before the client has its reply. Only one message at a time is sent to both, so
+that each finds the same state on both sides.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from metastore.wire.messages.protocol import Dialect, Message, decode
 
 
 class Both(NamedTuple):
-    """The secondary, where it gets changes too, and the lock that all clients' messages are sent under."""
+    """The secondary, if it gets changes too, and the lock that is held while a message of any client is sent to both sides."""
 
     secondary: Upstream
     turn: threading.Lock
 
 
 def is_compared(method: str, *, with_changes: bool = False) -> bool:
-    """Return whether the secondary is asked too: for methods that change nothing, and with changes for all that are not of one side."""
+    """Return whether the secondary is asked too, by the method's entry: `with_changes` also for changes, and methods that need them."""
     entry = METHODS.get(method)
     if entry is None or entry.shadowed is Shadowed.NEVER:
         return False
@@ -52,14 +52,14 @@ class Relay:
         self._second = None if both is None else Line(both.secondary)
         self._exchange: Exchange | None = None
         self.spoke = False
-        """Whether a message came since somebody looked."""
+        """Whether a message has arrived since the last reset by the reader of this flag."""
 
     def choose(self, _method: str, _kind: int) -> type[TPayload] | None:
         """Return None: no message is decoded here."""
         return None
 
     def answer(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
-        """Ask the primary. Where it does not answer, the client's connection ends, as its own to the primary would."""
+        """Ask the primary. Where it does not answer, the client's connection ends, as a connection of its own to the primary would."""
         self.spoke = True
         outcome = Outcome(message.name, perf_counter(), len(message.raw))
         caller = Caller() if client.login is None else Caller(client.user, tuple(client.groups))
@@ -82,7 +82,7 @@ class Relay:
         return outcome
 
     def _ask_second(self, second: Line, message: Message, reply: Message, dialect: Dialect, caller: Caller) -> bytes:
-        """Return the secondary's reply, empty without one; a client will ask for a method that the primary lacks in another way."""
+        """Return the secondary's reply, or b"". For a method that the primary lacks it is not asked: the client will use another method."""
         if reply.type == TMessageType.EXCEPTION and is_unknown(decode(reply.raw, dialect.protocol, LIMITS, TApplicationException)):
             return b""
         try:
@@ -92,7 +92,7 @@ class Relay:
             return b""
 
     def record(self, _client: Client, _outcome: Outcome) -> None:
-        """Let the replies be compared, and where it was not yet the secondary be asked, now that the client has its reply."""
+        """Offer the exchange to be compared, now that the client has its reply. The secondary is asked then, unless it has been already."""
         if self._exchange is not None:
             self._beside.offer(self._exchange)
             self._exchange = None

@@ -1,4 +1,4 @@
-"""The way to one of the two metastores: connections that are logged in as the user whom a client's calls act for."""
+"""Connections to one of the two metastores, logged in to act for the user of a client."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ LIMITS = WireSettings(max_message_size=2**31 - 1, max_container_size=2**31 - 1)
 NAMES_USER = "set_ugi"
 """The method by which a client without a login names its user."""
 FAILURES = (OSError, EndOfStream, Unreadable, Malformed)
-"""The errors of a metastore that does not answer."""
+"""The errors of a metastore that does not answer, or not with a message that can be read."""
 
 
 class Caller(NamedTuple):
-    """The user of a client who has logged in at the proxy; without a user it is one who names it itself by `set_ugi`, or does not."""
+    """The user and the groups of a client who has logged in at the proxy; without a login a client may name a user by `set_ugi`."""
 
     user: str | None = None
     groups: tuple[str, ...] = ()
 
 
 class Upstream(NamedTuple):
-    """A metastore: its URIs, tried in turn, how it is trusted, who logs in, and how long it may take to answer."""
+    """A metastore: its URIs, tried in turn, the context of TLS, the login, and the seconds that an answer may take."""
 
     uris: tuple[str, ...]
     tls: ssl.SSLContext | None
@@ -43,7 +43,7 @@ class Upstream(NamedTuple):
     timeout: float
 
     def open(self, dialect: Dialect, caller: Caller) -> ClientConnection:
-        """Connect and log in, for a user as a proxy user does. Raises OSError (LoginError is one)."""
+        """Connect and log in, for a caller's user as a proxy user. Raises OSError (LoginError is one), EndOfStream, Unreadable."""
         login, problem = self.login, ConnectionError(f"{', '.join(self.uris)} is not an address")
         acts = caller.user is not None and is_dataclass(login) and hasattr(login, "act_for")
         if acts:
@@ -72,14 +72,14 @@ def exchange(connection: ClientConnection, dialect: Dialect, request: bytes, cho
 
 
 def name_user(connection: ClientConnection, dialect: Dialect, user: str, groups: Sequence[str]) -> None:
-    """Call `set_ugi`; a server that refuses it answers later calls accordingly. Raises as `exchange`."""
+    """Call `set_ugi`. A refusal is ignored: the server's answers to later calls show it. Raises OSError, EndOfStream, Unreadable."""
     arguments: Any = idl.service.set_ugi_args(user_name=user, group_names=list(groups))
     request = write_message(Dialect(dialect.protocol, framed=False), NAMES_USER, TMessageType.CALL, 0, arguments)
     exchange(connection, dialect, request, lambda *_: None)
 
 
 class Line:
-    """The way of one client to a metastore. A connection that was lost is opened again, as the user whom the client named last."""
+    """The connection of one client to a metastore. A lost one is opened again, for the user whom the client named last."""
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream

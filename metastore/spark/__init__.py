@@ -2,7 +2,7 @@
 
     from metastore.spark import AcidTable, enable, sql, transaction
 
-It is a client of the Thrift API and of Spark; it knows nothing of the server.
+It is a client of the Thrift API and of Spark; it does not depend on the server.
 """
 
 from metastore.spark.dialect.running import sql

@@ -1,4 +1,4 @@
-"""Say which files of a transactional table other readers take otherwise than they are meant. This module changes nothing."""
+"""Find the files of a transactional table that other readers read wrongly. This module changes nothing."""
 
 from __future__ import annotations
 

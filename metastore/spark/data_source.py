@@ -11,7 +11,7 @@ source and is faster. Options: `table`, `uri` of the metastore (by default the o
 columns to read, separated by commas, `partitions`, a filter by which the metastore chooses partitions, as in get_partitions_by_filter.
 
 The format takes no filters from Spark (`pushFilters`, since 4.1): Spark keeps a plan with a filter for the next query of the same
-DataFrame, which may have another, and by default refuses a reader that takes any.
+DataFrame, which may have another filter. By default it refuses a reader that takes filters.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class BucketTask(InputPartition):
     delete_directories: Sequence[str] = ()
 
     def deletes(self) -> list[str]:
-        """Return the files of delete events that may concern the rows: of all buckets where rows name another than their file's."""
+        """Return the files of delete events that may concern the rows: the files of all buckets where rows are in another bucket's file."""
         from metastore.acid.orc.orc_files import open_orc
         from metastore.acid.orc.orc_footer import footer_of
         from metastore.acid.orc.own_bucket import named
@@ -185,7 +185,7 @@ class BucketTask(InputPartition):
 
 
 class HiveAcidReader(DataSourceReader):
-    """Plans one task for each bucket; reads it without Spark's help."""
+    """A reader that plans one task for each bucket, and reads it without Spark's help."""
 
     def __init__(
         self,
@@ -209,8 +209,8 @@ class HiveAcidReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Take a snapshot and choose the files of each bucket.
 
-        The snapshot's transaction stays open: the tasks keep it alive while they read, and it ends by itself when none does any more, or
-        when the program changes the table (`give_way`).
+        The snapshot's transaction stays open: the tasks keep it alive while they read, and it ends by its time-out when none reads any
+        more, or when the program changes the table (`give_way`).
         """
         database, name = self._table.database, self._table.name
         txn = Transaction.begin(self._uri, agent=self._agent, read_only=True)

@@ -1,5 +1,5 @@
-"""The files that one task of the format `hive_acid` writes aside, on an executor. This module knows of no other task and gives no file its
-place.
+"""The files that one task of the format `hive_acid` writes aside, on an executor. This module does not depend on other tasks and gives no
+file its place.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_OPEN_FILES = 64
-"""Files that a task writes at one time where it may begin another for the same partition."""
+"""The most files that a task has open, where it may begin a further one for the same partition."""
 
 
 class TaskFiles:
     """Files of one attempt of a task, by partition and bucket.
 
-    For a table without buckets at most `MAX_OPEN_FILES` are open: with more partitions, the one that was used longest ago ends its file,
-    and begins a further one at its next rows, up to `FILES_OF_A_TASK`, of which the last stays open. For an overwrite and a bucketed table
-    each partition and bucket has one file, and all are open.
+    For a table without buckets at most `MAX_OPEN_FILES` are open: with more partitions, the file that was used longest ago is ended. Its
+    partition begins a further one at its next rows, up to `FILES_OF_A_TASK`, of which the last stays open. For an overwrite and a bucketed
+    table each partition and bucket has one file, and all are open.
     """
 
     def __init__(self, plan: WritePlan, given: Sequence[str], task: int) -> None:
@@ -75,13 +75,13 @@ class TaskFiles:
             raise DoesNotFit(f"{self._plan.info.full_name}: column {name} is {kind}: {error}") from error
 
     def close(self) -> list[Staged]:
-        """End the files and return where they are. CanNotWrite."""
+        """End the files and return them with their places. CanNotWrite."""
         while self._open:
             self._open.popitem()[1].close()
         return self._files
 
     def remove(self) -> None:
-        """Take everything away."""
+        """Remove all files of the attempt."""
         while self._open:
             self._open.popitem()[1].remove()
         self._storage.remove_directory(self._folder)

@@ -13,7 +13,7 @@ from metastore.rules.transactions.acid_directories import staging_name
 from metastore.spark.session.catalog import AcidTableInfo
 
 FILES_OF_A_TASK = 256
-"""Files that a task begins at most for one partition: the statements of a transaction are parted among tasks of the same bucket."""
+"""The most files that a task begins for one partition: tasks of the same bucket share the statement numbers of a transaction."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class WritePlan:
 
     @property
     def most_tasks(self) -> int | None:
-        """How many tasks row ids can number, by bucket and statement; None for any number."""
+        """The most tasks that row ids can number, by bucket and statement; None without a limit."""
         if self.info.is_insert_only:
             return None
         if self.overwrite or self.info.buckets:
@@ -47,7 +47,7 @@ class WritePlan:
 
 
 class Staged(NamedTuple):
-    """A file of one partition; `statement` and `name` say where it belongs."""
+    """A file of one partition; `statement` and `name` decide its place."""
 
     path: str
     partition: str

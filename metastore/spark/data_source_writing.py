@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from metastore.acid.storage import Storage
 
 LEASE = 3600.0
-"""Seconds for which that process sends heartbeats unless the option `lease` says otherwise; running tasks send heartbeats besides."""
+"""Seconds for which a process of its own sends heartbeats, unless the option `lease` is given; running tasks send heartbeats too."""
 
 
 class CanNotPlace(Exception):
-    """The files of the tasks can not be brought together in the table."""
+    """The rows can not be written by this format, or the files of its tasks not be brought together in the table."""
 
 
 @dataclass
@@ -131,7 +131,7 @@ class WriteRequest:
 
 
 class _Writer:
-    """Parts of both writers. The transaction begins when Spark pickles the writer for its tasks, not when Spark only looks at it."""
+    """Parts of both writers. The transaction begins when Spark pickles the writer for its tasks, not when Spark only asks for a writer."""
 
     def __init__(self, request: WriteRequest) -> None:
         self._request = request
@@ -176,7 +176,7 @@ class HiveAcidWriter(_Writer, DataSourceArrowWriter):
 
 
 class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWriter):
-    """Writes each batch of a stream in one transaction, together with its number, and a batch that is repeated only once."""
+    """A writer of each batch of a stream in one transaction, together with the batch's number. A repeated batch is written only once."""
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int = -1) -> None:  # noqa: N803  # Spark's name
         """Give the files their places and commit; a batch that is there already is aborted instead. The errors of a DataFrame's commit."""
@@ -184,13 +184,13 @@ class HiveAcidStreamWriter(_Writer, DataSourceStreamWriter, DataSourceArrowWrite
         finish(plan, _files(messages), batch=batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int = -1) -> None:  # noqa: ARG002, N803  # Spark's
-        """Abort the transaction and remove its files; where no task reported it, the query's open transactions."""
+        """Abort the transaction and remove its files. Where no task reported it, do this for all open transactions of the query."""
         plans = {message.plan.transaction: message.plan for message in messages if isinstance(message, Written)}
         for plan in plans.values() or self._open_plans():
             give_up(plan)
 
     def _plan_without_tasks(self) -> WritePlan:
-        """Return the plan of a batch that no task wrote for: of the query's newest transaction. TransactionLost where none is open."""
+        """Return the plan of a batch that has no tasks, from the query's newest open transaction. TransactionLost where none is open."""
         plans = self._open_plans()
         if not plans:
             info = self._request.info
@@ -269,7 +269,7 @@ def finish(plan: WritePlan, files: Sequence[Staged], *, batch: int | None = None
 
 
 def _check(plan: WritePlan, storage: Storage, files: Sequence[Staged]) -> None:
-    """Refuse several files of one bucket in a base, and rows that say that they are of another bucket than their file. CanNotPlace."""
+    """Raise CanNotPlace for several files of one bucket in a base, and for rows that name another bucket than their file's."""
     places = [(file.partition, file.statement, file.name) for file in files]
     if len(set(places)) < len(places):
         raise CanNotPlace(

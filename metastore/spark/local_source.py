@@ -1,4 +1,4 @@
-"""The format `hive_acid` as Spark finds it by itself (`pyspark_hive_acid`): environment and machine stand in for a session."""
+"""The format `hive_acid` as Spark finds it by itself (`pyspark_hive_acid`): environment and machine give its settings, not a session."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Turn a plain table into a transactional one in place, and a transactional one into a plain one. Nobody else may use it meanwhile.
 
-Into a transactional one: the files keep their places; files with names that Hive does not take for buckets get such names, and get their
-own back when the change of the table fails. Back: the rows are rewritten beside the table, which is then exchanged.
+Into a transactional one: the files keep their places; files with names that Hive does not give to buckets get such names, and get their old
+ones back when the change of the table fails. Back: the rows are rewritten beside the table, which is then exchanged.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def to_transactional(spark: SparkSession, name: str, *, insert_only: bool | None
             transaction.txn.call(
                 lambda client: client.alter_table_with_environment_context(table.dbName, table.tableName, changed, context)
             )
-        except OSError:  # nobody knows whether the table was altered: names of buckets serve a plain table too
+        except OSError:  # the table may have been altered: names of buckets are right for a plain table too
             raise
         except BaseException:
             for old, new in reversed(done):
@@ -142,9 +142,9 @@ def _create_beside(client: Client, info: AcidTableInfo, name: str) -> Table:
 
 
 def _exchange(transaction: SparkTransaction, info: AcidTableInfo, beside: str) -> None:
-    """Put the new table into the place of the old one, which the transaction has locked. CanNotConvert when that broke off.
+    """Put the new table into the place of the old one, which the transaction has locked. CanNotConvert when that was interrupted.
 
-    Any other error says that the old table is still there.
+    After any other error the old table is still there.
     """
     kept = f"the rows of {info.full_name} are in the plain table {info.database}.{beside}"
     try:

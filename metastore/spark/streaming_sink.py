@@ -2,9 +2,9 @@
 
     query = write_stream(events, "sales.orders", checkpoint="/checkpoints/orders", trigger={"availableNow": True})
 
-Spark repeats a batch that was under way when a query ended. The number of the newest batch that a query has committed stands in the
-table's parameter `_meta.stream.ID`, ID being the query's own in its checkpoint; a batch that is not newer is passed over. A query that
-runs twice by mistake is held back by a lock on that name. This module never reads the source itself.
+Spark repeats a batch that was under way when a query ended. The number of the newest batch that a query has committed is in the table's
+parameter `_meta.stream.ID`, where ID is the query's id in its checkpoint. A batch that is not newer is skipped. A query that runs twice by
+mistake is held back by a lock on that name. This module never reads the source itself.
 """
 
 from __future__ import annotations

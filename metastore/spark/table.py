@@ -123,7 +123,7 @@ class AcidTable:
 
     @classmethod
     def builder(cls, spark: SparkSession, uri: str | None = None) -> TableBuilder[AcidTable]:
-        """Begin a table that is described word by word; see `TableBuilder`."""
+        """Begin a table that is described by chained methods; see `TableBuilder`."""
         return TableBuilder(partial(cls.create, spark, uri=uri))
 
     @property
@@ -148,7 +148,7 @@ class AcidTable:
         self.close()
 
     def close(self) -> None:
-        """Let go of the snapshots of `toDF`: the cleaner may remove their files."""
+        """Release the snapshots of `toDF`: the cleaner may remove their files."""
         while self._readers:
             self._readers.pop().close()
 
@@ -157,11 +157,11 @@ class AcidTable:
     ) -> DataFrame:
         """Return the rows as they are now: data columns, partition columns, with `row_id` also `row__id`, the rows' ids.
 
-        Where a column of the table is called so, the ids are `__metastore_row_id`. `partitions` is a filter on partition columns that the
+        Where the table has a column of this name, the ids are `__metastore_row_id`. `partitions` is a filter on partition columns that the
         metastore evaluates, as in get_partitions_by_filter; without it Spark prunes by directory names. Within a transaction the rows can
-        be computed until it ends. Outside, the files are kept from the cleaner, and the table from being dropped or overwritten, while
-        Spark works, for `lease` seconds behind its last job, and no longer than until `close` or until the DataFrame and those made from
-        it are gone.
+        be computed until it ends. Outside a transaction the files are kept from the cleaner, and the table can not be dropped or
+        overwritten, while Spark works and for `lease` seconds after its last job. That ends with `close`, or with the DataFrame and all
+        that were made from it.
         """
         if self._transaction is not None:
             info = self._transaction.load(self._database, self._table)
@@ -189,18 +189,19 @@ class AcidTable:
     def insert_overwrite(self, rows: DataFrame, *, partitions: Sequence[str] = ()) -> None:
         """Replace all rows of the table, or of the partitions of the new rows. The errors of `insert`.
 
-        `partitions` names, as `k=v/..`, further ones that are emptied, and made where they are missing.
-        It waits for all readers and writers of the table, and they for it, as with Hive's `hive.txn.xlock.iow`: an insert that began before
-        and committed afterwards would never be seen. In a transaction nothing else may be written to the table behind it: CanNotChange.
+        `partitions` names, as `k=v/..`, further ones that are emptied, and made where they are missing. The overwrite waits for all readers
+        and writers of the table, and they wait for it, as with Hive's `hive.txn.xlock.iow`: an insert that began before and committed
+        afterwards would never be seen. In a transaction nothing else may be written to the table afterwards: CanNotChange.
         """
         self._run(lambda transaction, info: insert(transaction, info, rows, overwrite=True, partitions=partitions))
 
     def update(self, condition: Expression | None = None, set: Mapping[str, Expression] | None = None) -> int:  # noqa: A002  # DeltaTable's
-        """Change columns of the rows that fulfil a condition (None: all); return how many there were.
+        """Change columns of the rows that fulfil a condition (None: all); return the number of these rows.
 
-        A row whose partition or bucket column is set moves to its new partition or bucket. Columns are called alone, by the table's alias
-        (`target.amount`), with fields of structs after them; the word DEFAULT stands for a column's default. WrongColumns, CanNotChange,
-        DoesNotFit, ConstraintViolated, CanNotKeepConstraint; CanNotKeep for rows with times of nanoseconds in columns that are not set.
+        A row whose partition or bucket column is set moves to its new partition or bucket. Columns are named alone or with the table's
+        alias (`target.amount`), with fields of structs after them; the word DEFAULT stands for a column's default. WrongColumns,
+        CanNotChange, DoesNotFit, ConstraintViolated, CanNotKeepConstraint; CanNotKeep for rows with times of nanoseconds in columns that
+        are not set.
         """
 
         def run(transaction: SparkTransaction, info: AcidTableInfo) -> int:
@@ -219,7 +220,7 @@ class AcidTable:
         return self._run(run)
 
     def delete(self, condition: Expression | None = None) -> int:
-        """Remove the rows that fulfil a condition (None: all); return how many there were. CanNotChange."""
+        """Remove the rows that fulfil a condition (None: all); return the number of these rows. CanNotChange."""
 
         def run(transaction: SparkTransaction, info: AcidTableInfo) -> int:
             with self._matched(transaction, info, condition, [], DataOperationType.DELETE) as (rows, number):
@@ -237,7 +238,7 @@ class AcidTable:
     ) -> Iterator[tuple[DataFrame, int]]:
         """Lock the table and yield the `new` values of the rows to change, with their ids and folders, and the number of the statement.
 
-        It is computed once. Beside the ids Spark refuses an aggregate, which would make one row of all.
+        These rows are computed once. Spark refuses an aggregate in `new`, which would make one row of all, since the ids are beside it.
         """
         number = writing.lock_to_change(transaction, info, operation)
         rows = transaction.rows(info, row_id=True, folder=True).alias(self._alias)
@@ -335,7 +336,7 @@ class AcidTable:
         return self._run(run)
 
     def check(self) -> DataFrame:
-        """Return a row for each file that other readers take otherwise than it is meant: partition, file, problem, advice."""
+        """Return a row for each file that other readers read wrongly: partition, file, problem, advice."""
 
         def run(transaction: SparkTransaction, info: AcidTableInfo) -> list[Finding]:
             folders = [] if info.is_insert_only else transaction.txn.call(info.folders)
@@ -352,7 +353,7 @@ def _check_row_ids(info: AcidTableInfo, *, row_id: bool) -> None:
 def _replace(
     transaction: SparkTransaction, info: AcidTableInfo, gone: DataFrame, new: DataFrame | None, operation: int, number: int
 ) -> int:
-    """Write delete events for rows and rows in their place; return how many went."""
+    """Write delete events for rows, and new rows in their place. Return the number of deleted rows."""
     count = gone.count()
     if count:
         with Statement(transaction, info, number) as statement:

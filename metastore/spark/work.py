@@ -20,7 +20,7 @@ from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 
 class Work(SparkTransaction):
-    """A transaction whose tables are found by their names. Programs use this name and its module's."""
+    """A transaction whose tables are found by their names. The names of this class and its module are public."""
 
     def table(self, name: str) -> AcidTable:
         """Return a table, named as in `AcidTable.forName`, whose operations belong to this transaction."""

@@ -1,7 +1,7 @@
 """A batch of transactions that are opened at once and used one after the other, all writing into the same files.
 
 Transactions that were not used when the batch is closed are aborted. A batch whose process dies leaves files whose committed part stays
-readable, and open transactions that the server aborts when no heartbeat comes.
+readable, and open transactions that the server aborts for want of heartbeats.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Overtaken(TransactionLost):
 
 
 class _Current:
-    """The transaction that has begun, as `statistics` knows writers."""
+    """The transaction that has begun, in the form that `statistics` takes."""
 
     def __init__(self, call: Callable[[Callable[[Client], Any]], Any], txn: int, write_id: int) -> None:
         self.call = call
@@ -56,7 +56,7 @@ class _Current:
         self._write_id = write_id
 
     def snapshots(self, tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], TableSnapshot]:
-        """Return the present snapshot, with its own writes."""
+        """Return the present snapshots of tables, with the transaction's own writes."""
         wanted = list(tables)
         found: dict[tuple[str, str], TableSnapshot] = self.call(
             lambda client: take_snapshots(client, self._txn, dict.fromkeys(wanted, self._write_id), wanted)
@@ -64,7 +64,7 @@ class _Current:
         return found
 
     def write_id(self, database: str, table: str) -> int:  # noqa: ARG002  # the batch has one table
-        """Return its write id."""
+        """Return the transaction's write id."""
         return self._write_id
 
 
@@ -95,7 +95,7 @@ class Target(Protocol):
 
 
 class TransactionBatch:
-    """Transactions that write into a table one after the other. For one thread; heartbeats run in one of their own.
+    """Transactions that write into a table one after the other. For one thread; a second one sends the heartbeats.
 
     Its methods raise the Thrift exceptions of the server, OSError when it does not answer.
     """
@@ -146,7 +146,7 @@ class TransactionBatch:
 
     @property
     def remaining(self) -> int:
-        """How many transactions have not begun."""
+        """The number of transactions that have not begun."""
         return 0 if self._closed else len(self._waiting)
 
     @contextmanager
@@ -192,9 +192,10 @@ class TransactionBatch:
         return write_id
 
     def write(self, records: Any) -> int:
-        """Write one record or several, of the form that the connection's writer takes; return how many.
+        """Write one record or several, in the form that the connection's writer takes. Return the number of records.
 
-        BadRecord when one does not fit: then none of them is written, and the transaction continues. CanNotWrite: the batch is at its end.
+        BadRecord when one does not fit: then none of them is written, and the transaction continues. After CanNotWrite the batch can not
+        continue.
         """
         _, write_id = self._begun()
         portions = self._connection.portions(records)
@@ -232,12 +233,12 @@ class TransactionBatch:
         try:
             self._call(lambda client: client.commit_txn(request))
         except OSError:
-            # Commits are idempotent: one whose answer was lost is asked for once more, on a new connection.
+            # Commits are idempotent: a commit whose answer was lost is requested again, on a new connection.
             self._call(lambda client: client.commit_txn(request))
         self._current = None
 
     def abort(self) -> None:
-        """Abort the transaction that has begun: its rows will never be seen. The batch continues with the next."""
+        """Abort the transaction that has begun: its rows will never be seen. The batch continues, unless a file is broken."""
         txn, _ = self._begun(broken=True)
         self._current = None
         if not self._connection.storage.grows:
@@ -315,7 +316,7 @@ class TransactionBatch:
 
     @contextmanager
     def _breaking(self) -> Iterator[None]:
-        """After an error within, the files may end in the middle of a row: nothing more is written to them."""
+        """Mark the batch as broken by an error within: its files may end in the middle of a row, and nothing more is written to them."""
         try:
             yield
         except BaseException as error:
@@ -339,7 +340,7 @@ class TransactionBatch:
         return self._files[key]
 
     def _end_of_transaction(self, key: tuple[str, int]) -> None:
-        """Make the rows of a transaction readable: object stores show whole files only, so that each transaction has files of its own."""
+        """Make the rows of a transaction readable. Object stores show whole files only: there each transaction has its own files."""
         if self._connection.storage.grows:
             self._files[key].flush()
         else:

@@ -33,9 +33,9 @@ class NotStreamable(Exception):
 class StreamingConnection:
     """A table into which records of one form are written. For one thread; writers of one table need a connection each.
 
-    `partition` gives the values of all partition columns; without it each record has them, and partitions are added as they come.
-    `zone` is the time zone of defaults such as `current_timestamp()`. NoSuchObjectException; NotStreamable for a table that is not a
-    full transactional one in ORC, or has a CHECK constraint that is enabled.
+    `partition` gives the values of all partition columns; without it each record has them. New partitions are added. `zone` is the time
+    zone of defaults such as `current_timestamp()`. NoSuchObjectException; NotStreamable for a table that is not a full transactional one in
+    ORC, or has a CHECK constraint that is enabled.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class StreamingConnection:
         self.close()
 
     def close(self) -> None:
-        """Close the connection to the metastore; batches are closed by themselves."""
+        """Close the connection to the metastore. It does not close batches: each has to be closed itself."""
         self.client.close()
 
     @property
@@ -138,7 +138,7 @@ class StreamingConnection:
         return self.storage.path(descriptor.location.rstrip("/"))
 
     def name_of(self, partition: str) -> str:
-        """Return the metastore's name of a partition, whose given name may spell values otherwise; "" for a table without partitions."""
+        """Return the metastore's name of a partition, which may be another spelling of the given one; "" for a table without partitions."""
         return make_partition_name([key.name for key in self.table.partitionKeys], self._partition(partition).values) if partition else ""
 
     def _partition(self, name: str) -> Partition:

@@ -1,9 +1,9 @@
 """Turn records - JSON, delimited text, dicts, Arrow - into Arrow columns of a table's types, or refuse all of them. This module writes
 nothing.
 
-A value that does not fit its column exactly is refused: none is cut, rounded, made null, or lost since a record names it twice. Floats take
-the nearest number, as they do anywhere, but no infinity and no other whole number. A column that a record does not name has its default, or
-is null; one that must not be null needs a value.
+A value that does not fit its column exactly is refused. No value is cut, rounded or made null, or lost because a record names its column
+twice. A float takes the nearest number, as usual, but not infinity for a finite number, and not another whole number. A column that a
+record does not name has its default, or is null; one that must not be null needs a value.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class BadRecord(ValueError):
 
 
 class RecordColumns:
-    """The columns, in order, that a stream's records have: name, in lower case, and Hive type."""
+    """The columns of a stream's records in their order: names, in lower case, and Hive types."""
 
     def __init__(
         self, table: str, columns: Iterable[tuple[str, str]], constraints: Constraints | None = None, *, zone: str = "UTC"
@@ -50,7 +50,7 @@ class RecordColumns:
 
     @cached_property
     def checks(self) -> dict[str, Check | None]:
-        """The check of the values of each column, which Arrow would make fit, or not know; None where there is nothing to check."""
+        """The check of each column for values that Arrow would change or can not read; None where there is nothing to check."""
         return {name: checker(kind) for name, kind in self.kinds.items()}
 
     def refuse_unknown(self, names: Iterable[str]) -> None:
@@ -138,7 +138,7 @@ class RecordColumns:
 
 
 class RecordWriter(Protocol):
-    """Understands one form of records."""
+    """A reader of one form of records."""
 
     def rows(self, records: Any, columns: RecordColumns) -> pa.RecordBatch:
         """Return records as columns of the table. BadRecord when one does not fit."""
@@ -247,7 +247,7 @@ def _whole(value: Any) -> Any:
 
 
 def _real(single: bool) -> Check:
-    """Return the reader of a number for a column of `single` or double precision: the nearest, but no other whole number, 0 or infinity."""
+    """Return the reader of numbers of `single` or double precision. It refuses changes to another whole number, 0 or infinity."""
 
     def run(value: Any) -> float:
         if isinstance(value, (str, bool)):
@@ -272,9 +272,9 @@ def _is_infinite(value: Any) -> bool:
 
 
 def _number(text: str) -> Any:
-    """Read a number that is given as text: whole ones are exact. ValueError."""
+    """Read a number from a text; whole numbers are exact. ValueError."""
     with suppress(ValueError, ArithmeticError):
-        if "_" not in text:  # which Python passes over
+        if "_" not in text:  # Python ignores underscores in numbers
             return int(text) if text.lstrip("+-").isdecimal() else Decimal(text)
     raise ValueError(f"{text!r} is not a number")
 

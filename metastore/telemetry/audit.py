@@ -19,7 +19,7 @@ from metastore import log
 from metastore.service.call.context import Client
 
 LONGEST = 300
-"""Characters of one value; values come from clients, and a line is one write."""
+"""Characters of one value; clients send the values, and a line is one write."""
 
 
 class Audit:

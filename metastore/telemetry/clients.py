@@ -1,6 +1,6 @@
 """The clients that are connected to all worker processes, with their users and last calls, in memory that the workers share.
 
-A call changes no shared memory: each worker writes every second the news of its own clients. It never decides about a login.
+A call changes no shared memory: each worker writes the changes of its own clients every second. It never decides about a login.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from metastore.service.operations.watched import ConnectedClient
 from metastore.telemetry.records import Records
 
 PLACES = 10_000
-"""Clients of one worker process that are known; those beyond are served all the same."""
+"""The largest number of clients of one worker process that are noted. Further clients are served all the same."""
 _SIZE = 1600
 _LONGEST = 100
-"""Characters of a name, which comes from a client."""
+"""Characters of a name, which a client sends."""
 
 
 class Presence:
-    """A client that is connected; its worker changes `client` if another user speaks on the connection."""
+    """A connected client. Its worker replaces `client` if another user sends calls on the connection."""
 
     __slots__ = ("client", "place", "since", "transport", "written")
 
@@ -34,7 +34,7 @@ class Presence:
         """The values that were written last."""
 
     def describe(self) -> ConnectedClient:
-        """Return the present record."""
+        """Return the record of the client at this moment."""
         client = self.client
         last = time.time() - (time.perf_counter() - client.last_call) if client.calls else 0.0
         return ConnectedClient(
@@ -73,7 +73,7 @@ class Clients:
         self._records.clear(part)
 
     def enter(self, client: Client, transport: str) -> Presence | None:
-        """Note a client that begins to speak; None if there are too many to note."""
+        """Note a client that begins to send calls; None if there are too many to note."""
         with self._lock:
             if self._free:
                 place = self._free.pop()
@@ -94,7 +94,7 @@ class Clients:
             self._free.append(presence.place)
 
     def publish(self) -> None:
-        """Write the news of this worker's own clients, for the other workers to read."""
+        """Write the changes of this worker's own clients, for the other workers to read."""
         with self._lock:
             for each in self._present:
                 client = each.client
@@ -104,6 +104,6 @@ class Clients:
                     self._records.write(each.place, each.describe())
 
     def all(self) -> list[ConnectedClient]:
-        """Return all clients, those first that have been connected for longest."""
+        """Return all clients, the longest connected ones first."""
         self.publish()
         return sorted((ConnectedClient(**values) for values in self._records.read() if values), key=lambda each: each.since)

@@ -21,9 +21,9 @@ from metastore.methods.operations.queries import QUERIES
 from metastore.store.core.figures import LEVELS, TOTALS, Figure
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Upper bounds of the histogram's buckets; one more has no bound."""
+"""Upper bounds of the histogram's buckets in seconds; one more bucket has no bound."""
 OTHER = "other"
-"""In place of a method that the interface lacks, and of an error that is not one of ours: such names come from clients and libraries."""
+"""The name for methods that the interface lacks, and for errors that are not ours: clients and libraries choose their names."""
 METHODS = (*sorted(ALL), *sorted(QUERIES), OTHER)
 OUTCOMES = ("ok", *sorted({cls.__name__ for cls in EXCEPTIONS} | {"PermissionDenied", "MissingArgument", "TApplicationException"}), OTHER)
 TRANSPORTS = ("plain", "tls", "sasl", "http")
@@ -38,7 +38,7 @@ _CALLS = {pair: at * _WIDTH for at, pair in enumerate(product(METHODS, OUTCOMES)
 _WELL = {method: at for (method, outcome), at in _CALLS.items() if outcome == "ok"}
 _SHORT = SECONDS[0]
 _PARTS = {method: len(_CALLS) * _WIDTH + at * len(PARTS) * _WIDTH for at, method in enumerate(METHODS)}
-"""Where the histograms of a method's parts begin."""
+"""The first cell of the histograms of a method's parts, by method."""
 _RECEIVED = (len(_CALLS) + len(_PARTS) * len(PARTS)) * _WIDTH
 _SENT = _RECEIVED + 1
 _LOGINS = {pair: _SENT + 1 + at for at, pair in enumerate(product(MECHANISMS, RESULTS))}
@@ -51,13 +51,13 @@ _SIZE = _LEVELS + len(LEVELS)
 
 
 class Histogram(NamedTuple):
-    """Calls of one method with one outcome, or one part of the time of the calls that had it."""
+    """The times of one method's calls with one outcome, or one part of the times of its calls that have this part."""
 
     method: str
     outcome: str
-    """Or the part's name."""
+    """The outcome, or the name of the part."""
     buckets: tuple[int, ...]
-    """The calls of each bucket alone."""
+    """The number of calls in each bucket, without the lower buckets."""
     seconds: float
 
 
@@ -100,7 +100,7 @@ class Counts:
             cells[base + _SENT] += sent
 
     def connection(self, transport: str, mechanism: str, change: int) -> None:
-        """Count a connection that begins to speak (1) or ends (-1)."""
+        """Count a connection that begins to send calls (1) or ends (-1)."""
         with self._lock:
             self._cells[self._base + _OPEN[transport, mechanism if mechanism in MECHANISMS else OTHER]] += change
 
@@ -110,17 +110,17 @@ class Counts:
             self._cells[self._base + _LOGINS[mechanism if mechanism in MECHANISMS else OTHER, result]] += 1.0
 
     def slow_call(self) -> None:
-        """Count a call that took long."""
+        """Count a slow call."""
         with self._lock:
             self._cells[self._base + _SLOW] += 1.0
 
     def not_accepted(self) -> None:
-        """Count that there was no room for another connection."""
+        """Count a connection that could not be accepted, for lack of descriptors or memory."""
         with self._lock:
             self._cells[self._base + _NOT_ACCEPTED] += 1.0
 
     def publish(self, totals: Sequence[float], levels: Sequence[float]) -> None:
-        """Write the figures of `store.figures` of this process, whose totals begin where those of its predecessor ended."""
+        """Write this process's figures of `store.core.figures`. Its totals begin at the last totals of its predecessor."""
         with self._lock:
             for at, (value, before) in enumerate(zip(totals, self._published, strict=True), self._base + _TOTALS):
                 self._cells[at] += value - before
@@ -150,7 +150,7 @@ class Counts:
                 yield Histogram(method, outcome, tuple(map(int, buckets)), seconds)
 
     def by_method(self) -> dict[str, int]:
-        """Return how often each method was called, of those that were."""
+        """Return the number of calls of each method that was called."""
         found: dict[str, int] = {}
         for each in self.calls():
             found[each.method] = found.get(each.method, 0) + sum(each.buckets)
@@ -158,16 +158,16 @@ class Counts:
 
     @property
     def slow_calls(self) -> int:
-        """Calls that took long."""
+        """The number of slow calls."""
         return int(self._sum(_SLOW))
 
     @property
     def accept_failures(self) -> int:
-        """How often there was no room for another connection."""
+        """The number of connections that could not be accepted, for lack of descriptors or memory."""
         return int(self._sum(_NOT_ACCEPTED))
 
     def figures(self) -> dict[Figure, float]:
-        """Return the figures of `store.figures`, of all processes together."""
+        """Return the figures of `store.core.figures`, of all processes together."""
         return {figure: self._sum(at) for at, figure in enumerate((*TOTALS, *LEVELS), _TOTALS)}
 
     @property

@@ -1,4 +1,4 @@
-"""The same numbers under the names of Hive's metastore, for dashboards, alerts and autoscalers that ask it. It never counts itself.
+"""The same numbers under the names of Hive's metastore, for dashboards, alerts and autoscalers that use these. It never counts itself.
 
 Hive reports through JMX, and its operator's rules for the JMX exporter make `api_METHOD_total` and `hive_metastore_open_connections` of it;
 other names are from Hive's registry, with `_` for characters that Prometheus refuses. A timer's percentiles are in milliseconds and of all
@@ -36,12 +36,12 @@ _AGES = {
 
 
 def running(telemetry: Telemetry) -> dict[tuple[str, ...], int]:
-    """Return how many calls run, by method."""
+    """Return the number of running calls by method."""
     return {(method,): number for method, number in Counter(each.running for each in telemetry.connected_clients() if each.running).items()}
 
 
 def percentile(buckets: Sequence[int], percent: float) -> float:
-    """Return below which duration, in milliseconds, so many of the calls of a histogram stayed, each bucket being evenly filled."""
+    """Return a percentile of the durations in a histogram, in milliseconds. The durations of a bucket count as evenly distributed."""
     wanted = sum(buckets) * percent / 100
     low = 0.0
     for high, number, below in zip((*SECONDS, SECONDS[-1]), buckets, accumulate(buckets), strict=True):

@@ -103,7 +103,7 @@ class State(NamedTuple):
     is_ready: bool
     database_answers: bool
     database_changes: bool
-    """Whether it takes changes."""
+    """Whether the database takes changes."""
 
 
 class _Observed:
@@ -152,7 +152,7 @@ def _gauge(name: str, text: str, values: Mapping[tuple[str, ...], float], labels
 
 
 def exposition(telemetry: Telemetry, state: State, seen: Observation | None, names: Sequence[str]) -> bytes:
-    """Return all metrics as text: the counts of all processes, and the figures of the database, None if it could not be asked.
+    """Return all metrics as text: the counts of all processes, and the observation `seen` of the database, None if it did not answer.
 
     `names` are "metastore", "hive" or both.
     """

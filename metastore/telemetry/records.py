@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 _HEAD = struct.Struct("<QQ")
-"""How often the place was written, odd while it is; the length of the text, 0 for a place that is free."""
+"""A counter, raised at the beginning and the end of each write, so that it is odd during one; the text's length, 0 for a free place."""
 _ATTEMPTS = 5
 
 
@@ -29,7 +29,7 @@ class Records:
         self._size = size
         self._each = _HEAD.size + size
         self._used = memoryview(mmap.mmap(-1, parts * 8)).cast("Q")
-        """The number of places of each part that were ever written: a look at those behind them would take their memory."""
+        """The number of places of each part that were ever written: to read the places behind them would take their memory."""
         self._cells = memoryview(mmap.mmap(-1, parts * places * self._each))
 
     def take(self, part: int) -> None:
@@ -71,7 +71,7 @@ class Records:
                     yield orjson.loads(text)
 
     def _read(self, start: int) -> bytes:
-        """Return the text at a place, b"" where none is whole."""
+        """Return the text at a place; b"" for a free place, and after some attempts that found an incomplete text."""
         for _ in range(_ATTEMPTS):
             head = written, length = _HEAD.unpack_from(self._cells, start)
             text = bytes(self._cells[start + _HEAD.size : start + _HEAD.size + length])

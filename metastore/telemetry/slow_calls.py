@@ -18,14 +18,14 @@ from metastore.service.operations.watched import SlowCall
 from metastore.telemetry.records import Records
 
 KEPT = 200
-"""Calls that are kept of each worker process, the newest."""
+"""The number of slow calls that are kept of each worker process: the newest."""
 _SIZE = 8000
 _MOST = 1200
 """Characters of the arguments."""
 _LONGEST = 100
-"""Characters of one text in them."""
+"""The largest length of one text in the arguments, in characters."""
 _IN_URL = re.compile(r"://(?:[^/\s]*|[^:/@\s]*:\S*)@")
-"""A user and password, which some write into a location; the password may hold @ and /."""
+"""A user and password, which some clients write into a location; the password may hold @ and /."""
 _DEPTH = 4
 _ITEMS = 5
 
@@ -56,7 +56,7 @@ class SlowCalls:
 
 
 def elements(value: Any) -> int:
-    """Return how many elements a method's value has: in its list or map, or in the longest one of a struct."""
+    """Return the number of elements of a method's value: of its list or map, or of the longest one in a struct."""
     if isinstance(value, list | set | tuple | Mapping):
         return len(value)
     if isinstance(value, TPayload):
@@ -65,7 +65,7 @@ def elements(value: Any) -> int:
 
 
 def shortened(method: str, args: Any) -> str:
-    """Return arguments as text: `name=value, ...`, nothing of secrets, long values cut, only the first elements of lists and maps."""
+    """Return arguments as text: `name=value, ...`, without secrets, with long values cut, and the first elements of lists and maps only."""
     if args is None or names_secret(method) or names_secret(str(getattr(args, "key", ""))):
         return ""
     text = ", ".join(f"{name}={_shown(each, _DEPTH)}" for name, each in vars(args).items() if each is not None and not names_secret(name))

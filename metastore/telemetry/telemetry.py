@@ -42,5 +42,5 @@ class Telemetry:
         return self.slow.all()
 
     def connected_clients(self) -> list[ConnectedClient]:
-        """Return the clients that are connected to any worker and have spoken, those first that have been for longest."""
+        """Return the clients that are connected to any worker and have begun to send calls, the longest connected ones first."""
         return self.clients.all()

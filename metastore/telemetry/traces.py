@@ -1,8 +1,8 @@
 """Send calls and their SQL to an OpenTelemetry collector, as spans. Loaded only where `traces_endpoint` names one; it never fails a call.
 
-A call's span belongs to the trace of the request's header `traceparent`, over HTTP, else it begins one. Attributes are from the semantic
-conventions for RPC and for databases, with `user.name`, and `metastore.*` for others. As usual with OpenTelemetry, the environment sets the
-rest: `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_BSP_*`.
+Over HTTP, a call's span belongs to the trace of the request's header `traceparent`. Without the header it begins a trace. Attributes are
+from the semantic conventions for RPC and for databases, with `user.name`, and `metastore.*` for others. As usual with OpenTelemetry, the
+environment sets the rest: `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_BSP_*`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LONGEST = 4000
 
 
 class _ToLog(logging.Handler):
-    """Writes OpenTelemetry's messages, such as that no collector answers, to the server's own log."""
+    """Writes OpenTelemetry's messages, such as one about a collector that does not answer, to the server's own log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log.get("metastore.traces").warning("traces", reason=record.getMessage()[:300])
@@ -78,7 +78,7 @@ class Traces:
         return TracedCall(span, self, here.time)
 
     def statement(self, below: Context, text: str, begun: int, seconds: float) -> None:
-        """Add a round trip to the database that began so many nanoseconds after 1970."""
+        """Add the span of a round trip to the database, which began at `begun` in nanoseconds since 1970."""
         name, attributes = _described(text)
         span = self._tracer.start_span(name, below, SpanKind.CLIENT, {**self._database, **attributes}, start_time=begun)
         span.end(begun + int(seconds * 1e9))

@@ -36,7 +36,7 @@ class RunningServer:
     """The file of its log, a line of JSON for each call that changes something or fails."""
 
     def connect(self) -> Client:
-        """Return a client, which is to be closed."""
+        """Return a client, which the caller has to close."""
         from metastore.client import connect
 
         return connect(self.uri)

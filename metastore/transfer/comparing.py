@@ -14,7 +14,7 @@ from metastore.transfer.records import DEFINITIONS, KINDS, Key, Record, key_text
 from metastore.transfer.selection import Selection
 
 PLACES = 1 << 14
-"""Sums of a kind: records are distinguished by a hash of their keys."""
+"""The number of sums for each kind: a hash of a record's key chooses its sum."""
 HELD = 100_000
 """Records of one side that are held at once."""
 REPORTED = 5000
@@ -30,7 +30,7 @@ class Difference(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How many records of each kind either side has, the first differences, whether there may be more, and the records that could not be
+    """The numbers of records of each kind on both sides, the first differences, whether there may be more, and the kinds that could not be
     compared.
     """
 
@@ -38,7 +38,7 @@ class Comparison(NamedTuple):
     differences: list[Difference]
     is_cut: bool
     left_out: list[str]
-    """Kinds of which one side does not have all."""
+    """Kinds whose records one side does not have completely."""
 
     @property
     def equal(self) -> bool:
@@ -61,7 +61,7 @@ class _Sums:
 
 
 def differing_keys(one: Reader, other: Reader, selection: Selection, kinds: Collection[str]) -> set[Key]:
-    """Return the first three parts of the keys of the records that two sources do not both have alike: the names of tables."""
+    """Return the names of the tables, the first three parts of the keys, of the records that are not the same in two sources."""
     found = compare(one, other, selection._replace(kinds=frozenset(kinds) & selection.kinds), most=HELD)
     if found.is_cut:
         raise InvalidOperation(f"{one.name} and {other.name} differ in too many objects to continue: import again")
@@ -88,8 +88,9 @@ def compare(
     without_fields: Collection[str] = (),
     step: Callable[[int], None] = lambda _: None,
 ) -> Comparison:
-    """Compare the wanted records of two sources; at most so many differences are returned. Fields and parameters of some names may be left
-    out.
+    """Compare the wanted records of two sources, and return at most `most` differences.
+
+    Fields and parameters with names in `without_fields` are left out.
     """
     left_out = sorted(selection.kinds - (one.kinds & other.kinds))
     selection = selection._replace(kinds=selection.kinds & one.kinds & other.kinds)

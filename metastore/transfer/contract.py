@@ -25,7 +25,7 @@ class Reader(Protocol):
     """A source of records; it is never changed."""
 
     name: str
-    """For people, without passwords."""
+    """The name of the source for people, without passwords."""
 
     @property
     def skipped(self) -> list[str]:
@@ -37,7 +37,7 @@ class Reader(Protocol):
 
     @property
     def seen(self) -> Callable[[Record], Record] | None:
-        """Return the function that reduces a record to the parts that this source has of such records; None where it has all."""
+        """Return the function that reduces a record to the parts that this source can read; None where it reads all."""
 
     def close(self) -> None:
         """Close connections."""
@@ -52,7 +52,7 @@ class Reader(Protocol):
         """Return the changes in the log after an event; None without a log, or if it begins later."""
 
     def records(self, selection: Selection) -> Iterator[Record]:
-        """Yield the wanted records, in the order of `records.KINDS`, of one moment where the source can do that.
+        """Yield the wanted records in the order of `records.KINDS`. They are of one moment where the source can do that.
 
         MetastoreError when the source refuses or is not a metastore.
         """

@@ -1,7 +1,7 @@
 """Read and write dumps: a file with a line of JSON for each record, compressed with zstd.
 
-The first line names the kind of file and the version of the format. The last one holds how many records of each kind there are, and a hash
-of all lines before it: a file that was cut, or of which a byte changed, is noticed.
+The first line names the kind of file and the version of the format. The last one has the number of records of each kind and a hash of all
+lines before it, which show that the file was not cut or changed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from metastore.transfer.selection import EVERYTHING, Selection
 
 FORMAT = "metastore dump"
 VERSION = 1
-"""Rises when older servers would misread a dump."""
+"""The version of the format. It is raised when older servers would misread a dump."""
 CHUNK = 1 << 20
 """Bytes that are read at once."""
 REPORTED = 5000
-"""Records between two reports of how far it has come."""
+"""Records between two reports of the progress."""
 
 
 class DumpWriter:
-    """A file as a target of records. It has its name only when it is whole."""
+    """A file as a target of records. It gets its name only when it is complete."""
 
     def __init__(self, path: Path, wrote: Callable[[int], None] = lambda _: None) -> None:
         self.path = path
@@ -47,7 +47,7 @@ class DumpWriter:
         self._unfinished.unlink(missing_ok=True)
 
     def begin(self, selection: Selection = EVERYTHING, *, resume: bool = False) -> frozenset[Key]:  # noqa: ARG002  # another needs it
-        """Refuse to overwrite a file, and to resume one: it would be of two moments. InvalidInput."""
+        """Check that the file does not exist. InvalidInput, also for a resumed move: the dump would be of two moments."""
         if resume:
             raise InvalidInput(f"dump {self.name}: a dump can not be resumed, since it is of one moment; write it again")
         if self.path.exists():
@@ -102,7 +102,7 @@ class DumpReader:
         return self.check().get("partition", 0)
 
     def check(self) -> dict[str, int]:
-        """Read the whole file once; return how many records of each kind it has. InvalidInput for another or an incomplete file."""
+        """Read the whole file once; return its number of records of each kind. InvalidInput if it is not a dump, or incomplete."""
         if self._counts is None:
             for _ in self._lines():
                 pass
@@ -114,11 +114,11 @@ class DumpReader:
         return {record.key for record in self.records(selection._replace(kinds=frozenset({"table"})))}
 
     def changes(self, after: int) -> Changes | None:  # noqa: ARG002  # others have a log
-        """Return None: it has no log that is read."""
+        """Return None: a dump has no notification log."""
         return None
 
     def records(self, selection: Selection) -> Iterator[Record]:
-        """Yield the records that are wanted. InvalidInput as `check` raises it, if the file was not checked before when it has ended."""
+        """Yield the records that are wanted. InvalidInput as in `check`: for an incomplete file it is raised only at the end."""
         for number, text in enumerate(self._lines(), 2):
             try:
                 record = record_of(text)

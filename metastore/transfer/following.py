@@ -21,11 +21,11 @@ from metastore.transfer.records import OF_TABLES, Key, Record, key_text
 from metastore.transfer.selection import Selection
 
 LOST_WITH_TABLES = {"constraint": "parent_table", "index": "index_table", "privilege": ""}
-"""The kinds that are removed with a table, each with the field of the body that names another one with which they are."""
+"""The kinds that are removed with a table, each with the field of the body for a second table with which they are removed."""
 
 
 class Round(NamedTuple):
-    """One round: how many tables the source had changed, how many were written, how many are gone, and how many events there were."""
+    """One round: the numbers of tables that were changed in the source, written, and removed, and the number of events."""
 
     changed: int
     written: int
@@ -58,7 +58,7 @@ def follow(source: Reader, database: OwnWriter, selection: Selection, *, by_comp
 
 
 def _check_kept(target: Reader, selection: Selection, rewritten: Collection[Key]) -> None:
-    """Raise InvalidOperation where a table that is rewritten has an object that is not: it would be lost with the old table."""
+    """Raise InvalidOperation where a rewritten table has an object that is not selected: it would be lost with the old table."""
     kinds = frozenset(LOST_WITH_TABLES)
     if not rewritten or all(map(selection.wants_all, kinds)):
         return
@@ -74,15 +74,15 @@ def _check_kept(target: Reader, selection: Selection, rewritten: Collection[Key]
 
 
 class _Noted:
-    """Sees the records of a round on their way."""
+    """Notes the records of a round while they are moved."""
 
     def __init__(self, last: int | None) -> None:
         self._last = last
         self.seen: dict[str, set[Key]] = {}
-        """The kinds of the records, with the keys of those that are kept where they are in use."""
+        """The kinds of the records. For kinds whose rows are changed in place (`Stored.is_kept`) with the keys."""
 
     def __call__(self, record: Record) -> Record:
-        """Let the position of the log be at the last event that was looked at: later ones are for the next round."""
+        """Note a record and return it. The position of the log is set to the last event of this round: later ones are for the next one."""
         keys = self.seen.setdefault(record.kind, set())
         stored = BY_KIND.get(record.kind)
         if stored is not None and stored.is_kept:

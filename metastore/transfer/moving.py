@@ -12,7 +12,7 @@ from metastore.transfer.selection import Selection
 
 
 class Moved(NamedTuple):
-    """How many records of each kind were moved, or would be, and the records that were not, with the reasons."""
+    """The numbers of records of each kind that were moved, or would be, and the records that were not moved, with the reasons."""
 
     counts: dict[str, int]
     skipped: list[str]
@@ -31,7 +31,7 @@ def move(
 
     `adjust` changes records on their way.
 
-    MetastoreError when either side refuses, or by `Selection.for_move`; written records stay, and `resume` continues after them where the
+    MetastoreError when either side or `Selection.for_move` refuses. Written records stay, and `resume` continues after them where the
     target can do that.
     """
     counts = Counter[str]()

@@ -27,7 +27,7 @@ DATABASES = ("sqlite:", "postgresql:", "mysql:")
 
 
 class Asking(NamedTuple):
-    """How a server is asked: over how many connections, how many calls a second, and in which TLS."""
+    """The way to ask a server: the number of connections, the most calls in a second, and TLS."""
 
     connections: int = 4
     rate: float | None = None

@@ -41,7 +41,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "package": ("catalog", "database", "name"),
     "type": ("name",),
     "role_grant": ("role", "principal_type", "principal"),
-    "privilege": (  # a data connector stands in the place of the table
+    "privilege": (  # a data connector is in the place of the table
         "object_type", *_TABLE, "partition", "column", "principal_type", "principal", "privilege", "grantor_type", "grantor", "authorizer",
     ),
     "location_grant": ("principal_type", "principal", "location"),
@@ -61,10 +61,10 @@ KINDS: dict[str, tuple[str, ...]] = {
     "min_history": ("transaction", *_TABLE),
     "compaction": ("id",),
 }  # fmt: skip
-"""The parts of the keys by the kind, in the order in which records come; a table's descriptors and partitions follow it at once."""
+"""The parts of the keys by the kind, in the order of the records. A table's descriptors and partitions follow it at once."""
 
 OF_TABLES = ("table", "descriptor", "partition")
-"""The kinds that come table by table."""
+"""The kinds whose records are read and written table by table."""
 DEFINITIONS = ("descriptor",)
 """The kinds that other records refer to by a hash of the content: they hold nothing of their own."""
 

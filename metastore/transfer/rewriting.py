@@ -16,7 +16,7 @@ _FIELDS = {"catalog": ("location",), "database": ("location", "managed_location"
 
 
 class Rewritten:
-    """A reader whose locations begin otherwise; the longest beginning that fits is taken."""
+    """A reader that replaces the beginnings of locations. The longest beginning that fits is replaced."""
 
     def __init__(self, reader: Reader, rules: Iterable[str]) -> None:
         """Each rule is FROM=TO. InvalidInput."""

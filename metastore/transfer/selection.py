@@ -31,10 +31,10 @@ class Selection(NamedTuple):
     done: Collection[Key] = frozenset()
     """Tables (catalog, database, name) that exist already: they and their contents are not wanted."""
     with_transactions: bool = False
-    """Whether patterns to include leave transactions and positions wanted."""
+    """Whether transactions and positions are wanted in spite of patterns to include."""
 
     def for_move(self) -> Selection:
-        """Return this selection with transactions: without them a target would show the rows of those that are not committed.
+        """Return this selection with transactions: without them a target would show the rows of uncommitted ones.
 
         InvalidInput where only some of the kinds that go together are chosen.
         """
@@ -74,7 +74,7 @@ class Selection(NamedTuple):
         return not self.include or any(_is(pattern, names) for pattern in self.include)
 
     def wants_key(self, kind: str, key: Key) -> bool:
-        """Return whether a record is wanted. One in a database that is of no table is wanted with the database."""
+        """Return whether a record is wanted. A record in a database that belongs to no table is wanted with the database."""
         if not self.wants(kind):
             return False
         named = [key[place] for place in _WHERE[kind]]

@@ -1,6 +1,6 @@
 """List the folder of a transactional table or partition, add up the sizes of directories in it, make a base without rows.
 
-Never decides on or deletes them.
+Never chooses or deletes a directory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ METADATA = "_metadata_acid"
 def listing(warehouse: Warehouse, location: str) -> list[tuple[str, bool, bool]]:
     """Return (name, is a directory, is marked as a compactor's) of the entries of a folder; none when it is missing. MetaError.
 
-    The mark is the one of Hive 3, whose compactors' bases have no transaction in their names; it is looked for in those alone.
+    The mark is a file that compactors of Hive 3 write. Only bases without a transaction in their names are searched for it.
     """
     found = warehouse.entries(location)
     unsure = [name for name, is_directory in found if is_directory and name.startswith("base_") and "_v" not in name]
@@ -38,7 +38,7 @@ def _marks(warehouse: Warehouse, location: str, bases: Sequence[str]) -> list[bo
 
 
 def mark_empty_base(warehouse: Warehouse, place: str, why: str) -> None:
-    """Say in a base why it has no rows; without that file some readers pass over it. MetaError."""
+    """Write a file into a base with the reason why it has no rows. Without the file some readers ignore the base. MetaError."""
     warehouse.write(join(place, METADATA), json.dumps({"thisFileVersion": "0", "dataFormat": why}).encode())
 
 
@@ -49,7 +49,7 @@ def total_size(warehouse: Warehouse, location: str, names: Iterable[str]) -> int
 
 
 def folders_below(warehouse: Warehouse, location: str, depth: int) -> Iterator[str]:
-    """Yield the visible directories so many levels below a location, such as those of a table with as many partition keys. MetaError."""
+    """Yield the visible directories `depth` levels below a location, such as the partitions of a table with `depth` keys. MetaError."""
     if depth == 0:
         yield location
         return

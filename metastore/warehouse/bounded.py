@@ -21,22 +21,22 @@ R = TypeVar("R")
 D = TypeVar("D")
 
 FRESH = 30.0
-"""Seconds for which a file system that answered is taken for one that answers."""
+"""Seconds after an answer for which a file system is expected to answer again."""
 REFUSED = 10.0
-"""Seconds for which one that did not answer in time is not asked again."""
+"""Seconds for which a file system that did not answer in time is not asked again."""
 LONG = frozenset({"copy", "find", "mv", "rm"})
 """Methods of a driver that work on many files."""
 TIMES = 10
-"""How many times as long as others those may take."""
+"""The time limit of the methods in `LONG`, as a multiple of the limit of the others."""
 ANSWERS = (FileNotFoundError, FileExistsError, PermissionError, NotADirectoryError, IsADirectoryError)
-"""Errors by which a file system answers."""
+"""Errors that are answers of a file system: it was reached."""
 
 _asked: ContextVar[dict[object, Exception | None] | None] = ContextVar("asked", default=None)
 """Within a transaction the errors of the file systems that were asked before it began, None for those that answered."""
 
 
 class MustBeAsked(BaseException):
-    """A file system is to be asked outside of the transaction first. No Exception, so that nothing on the way takes it for a failure."""
+    """A file system has to be asked before the transaction. It is a BaseException, so that no handler of failures catches it."""
 
     def __init__(self, key: object, ask: Callable[[], object]) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class MustBeAsked(BaseException):
 
 
 def asking_first(transaction: Callable[[], R]) -> R:
-    """Run a transaction that may use file systems. It begins again for each that had to be asked first."""
+    """Run a transaction that may use file systems. It begins again for each file system that has to be asked first."""
     asked: dict[object, Exception | None] = {}
     while True:
         token = _asked.set(asked)
@@ -66,7 +66,7 @@ def asking_first(transaction: Callable[[], R]) -> R:
 
 
 class Patience:
-    """How long one file system is waited for, and when it answered last."""
+    """The time limit of requests to one file system, and the time of its last answer."""
 
     def __init__(self, timeout: float, timed_out: Callable[[], None]) -> None:
         self._timeout = timeout
@@ -74,9 +74,9 @@ class Patience:
         self._answered = self._refused_until = float("-inf")
 
     def open(self, load: Callable[[], D], make: Callable[[D], R], open_outside: Callable[[], object]) -> R:
-        """Return the driver that `make` makes of the module that `load` loads, for which there is no time limit.
+        """Return the driver that `make` makes of the module that `load` loads. Only `make` has a time limit.
 
-        Loading is not an answer of the file system. Raises as `run` does, with `open_outside`.
+        Loading the module is not an answer of the file system. Raises the errors of `run`; MustBeAsked has `open_outside`.
         """
         self._check("driver", open_outside)
         return self._bounded(partial(make, load()), self._timeout)
@@ -87,7 +87,7 @@ class Patience:
         return self._noting(work, times)
 
     def _check(self, what: str, ask: Callable[[], object]) -> None:
-        """Refuse a request that would wait: TimeoutError, MustBeAsked, and the error of the file system when it was asked."""
+        """Refuse a request that would wait: TimeoutError, MustBeAsked, or the file system's error before the transaction."""
         now = time.monotonic()
         if now < self._refused_until:
             raise TimeoutError(f"the file system did not answer within {self._timeout:g} seconds a moment ago (setting warehouse_timeout)")
@@ -100,7 +100,7 @@ class Patience:
             raise error
 
     def _noting(self, work: Callable[[], R], times: int) -> R:
-        """Do something, and note that the file system answered if it did."""
+        """Return the value of `work`, and note the time of an answer of the file system."""
         try:
             result = self._bounded(work, self._timeout * times)
         except ANSWERS:
@@ -132,7 +132,7 @@ class Patience:
 
 
 class Bounded:
-    """A driver whose methods take no longer than they may."""
+    """A driver whose methods have a time limit."""
 
     def __init__(self, system: Any, patience: Patience) -> None:
         self._system = system

@@ -1,7 +1,7 @@
 """Make, rename, delete and summarise directories by their locations, on any file system. Never looks at the database.
 
-Every refusal of a file system is a MetaError that names the location. A root of the warehouse, a directory that holds one, and `/` are
-never deleted, for no caller.
+Every refusal of a file system is a MetaError that names the location. No caller can delete a root of the warehouse, a directory that
+holds one, or `/`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PARALLEL = 16
 
 
 class ParentMissing(MetaError):
-    """The directory in which one was to be made is gone."""
+    """The parent of a directory that was to be made is gone."""
 
 
 class Warehouse:
@@ -62,7 +62,7 @@ class Warehouse:
         self._systems = FileSystems(options or {}, timeout)
         self._shares = Shares(threads)
         self.silent = self._systems.silent
-        """File systems that calls need not ask for a while, if they need not reach them."""
+        """File systems that did not answer: for a while they are not asked by calls that need not reach them."""
 
     def _at(self, text: str) -> tuple[Files, str]:
         return self._systems.at(text)
@@ -72,7 +72,7 @@ class Warehouse:
         self._systems.check(location)
 
     def each(self, work: Callable[[T], R], items: Sequence[T], at: str) -> list[R]:
-        """Do one thing for many items at the location `at`, in parallel where that helps; one that raises ends all, and is raised."""
+        """Return the values of `work` for items at the location `at`, in parallel where that helps. An error ends it and is raised."""
         protocol = parse(at).protocol
         if protocol == "file":
             return self._shares.each_local(work, items)
@@ -81,7 +81,7 @@ class Warehouse:
     def qualified(self, location: str, base: str | None = None) -> str:
         """Return a location with a scheme; one without belongs to the file system of `base`, by default the root. MetaError.
 
-        One that has a scheme is returned unchanged.
+        A location that has a scheme is not changed, but for a slash at its end, which is removed.
         """
         return locations.qualify(location, base or self.root)
 
@@ -119,7 +119,7 @@ class Warehouse:
                 return True
 
     def entries(self, location: str) -> list[tuple[str, bool]]:
-        """Return the names in a directory and whether each is a directory; none for one that is not there. MetaError."""
+        """Return (name, is a directory) of the entries of a directory; none for a missing one. MetaError."""
         with Explained(f"{location} can not be listed"):
             files, path = self._at(location)
             try:
@@ -143,7 +143,7 @@ class Warehouse:
             files.write(path, data)
 
     def is_writable(self, location: str) -> bool:
-        """Return whether entries of the directory can be removed; true where the file system does not say, or can not be asked."""
+        """Return whether entries of the directory can be removed; true where the file system does not show it or can not be asked."""
         try:
             files, path = self._at(location)
             return files.is_writable(path)
@@ -190,7 +190,7 @@ class Warehouse:
             return True
 
     def remove_if_empty(self, location: str) -> bool:
-        """Remove a directory unless it is not empty or is gone. False, with a line of the log, if its storage refused."""
+        """Remove a directory if it is there and empty. Return False, with a line in the log, only where its storage refused."""
         try:
             files, path = self._at(location)
             if files.makes_directories:
@@ -215,12 +215,12 @@ class Warehouse:
                 raise MetaError(f"{target} exists already: remove it or choose another name") from error
 
     def delete(self, location: str, *, purge: bool = False) -> None:
-        """Remove a directory and all in it, also when it is not there; into the trash if there is one and not `purge`. MetaError."""
+        """Remove a directory, if it is there, and all in it; into the trash if there is one and not `purge`. MetaError."""
         self.refuse_roots(location, {})
         self._delete(location, purge=purge)
 
     def delete_all(self, many: Sequence[str], *, purge: bool = False) -> dict[str, MetastoreError]:
-        """Delete many directories, in parallel where that helps; return why some could not be deleted."""
+        """Delete many directories, in parallel where that helps. Return the errors by location of the others."""
         folders: dict[str, str] = {}
         errors: dict[str, MetastoreError] = {}
 
@@ -243,7 +243,7 @@ class Warehouse:
         return errors
 
     def parts_but(self, location: str, kept: Collection[str]) -> list[str]:
-        """Return the content of a directory except the locations `kept`, and the directories above those.
+        """Return the content of a directory but for the locations `kept` and the directories that hold one of them.
 
         MetaError, also for a root and for a directory that holds one, from which nothing is deleted.
         """
@@ -268,7 +268,7 @@ class Warehouse:
             return self._at(location)[0].makes_directories
 
     def set_aside(self, source: str, target: str, *, purge: bool) -> bool | None:
-        """Rename a directory to a name that nothing else uses; a local one that is empty is removed instead, unless there is a trash.
+        """Rename a directory to an unused name; an empty local one is removed instead, unless it would be put into the trash.
 
         Returns whether it was renamed, None if it is not there. CanNotRename where only its files can be deleted, MetaError.
         """
@@ -286,7 +286,7 @@ class Warehouse:
             files.merge(here, self._at(source)[1])
 
     def delete_aside(self, aside: str, source: str, *, purge: bool) -> None:
-        """Delete the data that was set aside of a location, into the trash if there is one and not `purge`. MetaError."""
+        """Delete the data of a location that was set aside, into the trash if there is one and not `purge`. MetaError."""
         with Explained(f"{source} can not be deleted, it is in {aside}"):
             files, path = self._at(aside)
             if self.trash and not purge and files.exists(path) and self._to_trash(source, files, path):
@@ -322,7 +322,7 @@ class Warehouse:
             files.delete(path)
 
     def refuse_roots(self, location: str, folders: dict[str, str]) -> None:
-        """Refuse to delete a root or a directory with one inside, links followed; `folders` caches real paths of parents for one call."""
+        """Raise MetaError for a root, or a directory that holds one, links resolved. `folders` caches parents' real paths for one call."""
 
         def real(folder: str) -> str:
             found = folders.get(folder)
@@ -344,7 +344,7 @@ class Warehouse:
                 raise MetaError(f"{location} is or holds the warehouse's root {root}: it is never deleted")
 
     def _to_trash(self, location: str, files: Files, path: str) -> bool:
-        """Move into the trash; False for a location in the trash. A taken name, or a file where a parent belongs, gets the time."""
+        """Move into the trash; False for a location in the trash. A taken name, or a parent's name that a file has, gets the time."""
         wanted = place_in_trash(location, parse(location))
         if wanted is None:
             return False
@@ -360,7 +360,7 @@ class Warehouse:
                 pass
             except FileExistsError:
                 if files.is_directory(self._at(parent)[1]):
-                    continue  # another took the name: the time is a different one now
+                    continue  # another process took the name: the next attempt has a later time
             else:
                 return True
             file = parent
@@ -382,7 +382,7 @@ class Warehouse:
 
 
 def _contains(path: str, other: str) -> bool:
-    """Return whether a path is another or one of its parents."""
+    """Return whether `path` is `other` or one of its parents."""
     return other.startswith(path) and (other == path or other[len(path)] == "/")
 
 

@@ -20,7 +20,7 @@ from metastore.warehouse.remote import RemoteFiles
 
 Files = LocalFiles | RemoteFiles
 EXTRAS = {"s3": "s3", "gs": "gcs", "abfs": "abfs"}
-"""The extras of this package with the drivers of schemes, by the name that fsspec has for them."""
+"""The extras of this package that install drivers, by the scheme in fsspec's spelling."""
 KNOWN = "write a path, file:///path, s3a://bucket/path, gs://bucket/path, abfss://.., hdfs://.., or another scheme with a driver of fsspec"
 TIMEOUT = 30.0
 """Seconds for which a remote file system is waited for, unless the settings say otherwise."""

@@ -40,7 +40,7 @@ class JournalEntry:
     directories: list[str]
     """The directories that were missing, outermost first; for a deletion those whose files were listed."""
     moves: list[tuple[str, str]]
-    """From where to where."""
+    """Pairs of the old and the new location."""
 
 
 class Journal:
@@ -85,7 +85,7 @@ class Journal:
             if path.exists():
                 self._path = path
                 return file
-            os.close(file)  # a process that looked for the dead took it before it was locked
+            os.close(file)  # a process that looked for journals of dead ones removed it before it was locked
 
     def _append(self, file: int, line: bytes) -> None:
         """Write a whole line or nothing."""
@@ -96,7 +96,7 @@ class Journal:
 
     @in_files
     def end(self, number: int) -> None:
-        """Close an entry; the file is emptied when none is open. A full disk leaves it open, which only makes recovery look twice."""
+        """Close an entry; the file is emptied when none is open. On a full disk it stays open, which only costs recovery a check."""
         with self._lock:
             assert self._file is not None
             self._open.discard(number)
@@ -109,7 +109,7 @@ class Journal:
                 log.warning("journal entry was not closed", folder=str(self._folder), error=str(error))
 
     def close(self) -> None:
-        """Let the file go, and remove it unless an entry is open: then the next server takes that back. It may be used again."""
+        """Close the file, and remove it unless an entry is open: the next server undoes that entry. The journal may be used again."""
         with self._lock:
             if self._file is None:
                 return
@@ -121,7 +121,7 @@ class Journal:
     def abandoned(self, patience: float = 0.0) -> Generator[JournalEntry, None, None]:
         """Yield the open entries of dead processes, the latest of a process first; wait some seconds for those that are being killed.
 
-        A file goes when its entries have been taken; it stays for the next time when the consumer ends the iteration early.
+        A file is removed after its last entry has been consumed. It stays for the next time when the consumer ends the iteration early.
         """
         until = time.monotonic() + patience
         for path in sorted(self._folder.glob("*.journal")):
@@ -139,7 +139,7 @@ class Journal:
 
 
 def _locked(file: int, path: Path, until: float) -> bool:
-    """Lock the journal of a dead process; wait for one that is being killed until a time of the monotonic clock."""
+    """Lock the journal of a dead process; return whether that worked. Wait for a process that is being killed until a monotonic time."""
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -152,7 +152,7 @@ def _locked(file: int, path: Path, until: float) -> bool:
 
 
 def _is_being_killed(pid: str) -> bool:
-    """Return whether a process, if Linux still knows it, has been sent SIGKILL or is ending."""
+    """Return whether a process has been sent SIGKILL or is ending; True where the system does not show it."""
     try:
         status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
     except OSError:
@@ -162,7 +162,7 @@ def _is_being_killed(pid: str) -> bool:
 
 
 def _open_entries(path: Path) -> list[JournalEntry]:
-    """Read a journal; a line cut short by the kill is not there."""
+    """Return the open entries of a journal. A last line that the kill cut short is left out."""
     entries: dict[int, JournalEntry] = {}
     for line in path.read_bytes().split(b"\n")[:-1]:
         try:

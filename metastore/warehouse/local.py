@@ -41,7 +41,7 @@ class LocalFiles:
         return os.path.isdir(path)
 
     def look(self, path: str) -> bool | None:
-        """Return whether a directory exists: False for anything else, None for nothing. One look, since it may change meanwhile."""
+        """Return True for a directory, False for anything else, None for nothing. It is one look: the path may change meanwhile."""
         try:
             mode = os.lstat(path).st_mode
         except (FileNotFoundError, NotADirectoryError):
@@ -54,7 +54,7 @@ class LocalFiles:
             return next(entries, None) is None
 
     def entries(self, path: str) -> list[tuple[str, bool]]:
-        """Return the names in a directory and whether each is one too; FileNotFoundError if it is not there."""
+        """Return (name, is a directory) of the entries of a directory; FileNotFoundError if it is missing."""
         with os.scandir(path) as entries:
             return [(entry.name, entry.is_dir()) for entry in entries]
 
@@ -96,7 +96,7 @@ class LocalFiles:
     def rename(self, old: str, new: str) -> None:
         """Give a directory, file or link another name; FileExistsError when that is taken.
 
-        The name is claimed first, since the system's rename takes the place of an empty directory without a word.
+        The name is claimed first, since the system's rename replaces an empty directory without an error.
         Between two devices the data is copied.
         """
         is_directory = os.path.isdir(old) and not os.path.islink(old)
@@ -136,7 +136,7 @@ class LocalFiles:
         return True
 
     def merge(self, here: str, there: str) -> None:
-        """Give a directory that may be gone another name; where that is taken, move its content there. FileExistsError if files remain."""
+        """Rename a directory, if it is there. Where the new name is taken, move its content there; FileExistsError if files remain."""
         if not os.path.lexists(here):
             return
         with suppress(OSError):
@@ -151,7 +151,7 @@ class LocalFiles:
             os.rmdir(here)
 
     def stamps(self, path: str) -> dict[str, object]:
-        """Return the stamps of the files and links below a directory, or of the one there, by path; an unchanged one keeps its stamp."""
+        """Return the stamps, by path, of the files and links at or below a path. An unchanged file keeps its stamp."""
         out: dict[str, object] = {}
         leaves = [path] if not os.path.isdir(path) or os.path.islink(path) else []
         for folder, names, files in os.walk(path, onerror=_raise_unless_gone) if not leaves else ():
@@ -164,14 +164,14 @@ class LocalFiles:
         return out
 
     def delete_files(self, path: str, names: Iterable[str], *, keep: bool) -> None:
-        """Remove files below a directory, and directories inside it that are empty then; itself, too, unless `keep`."""
+        """Remove files below a directory, then the empty directories inside it and, unless `keep`, the directory itself if it is empty."""
         for name in names:
             with suppress(FileNotFoundError):
                 os.unlink(name)
         self._remove_empty_tree(path, keep=keep)
 
     def move_files(self, path: str, names: Iterable[str], target: str, *, keep: bool) -> None:
-        """Move files below a directory to another one, then do as `delete_files`."""
+        """Move files below a directory to another one, then remove empty directories as `delete_files` does."""
         for name in names:
             new = target + name[len(path) :]
             self.make_all(os.path.dirname(new), 0o700)

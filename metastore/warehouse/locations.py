@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 OBJECT_STORES = frozenset({"s3", "gs", "abfs", "oss", "cos", "obs"})
-"""Where a directory is only a common prefix: it needs no request to make."""
+"""Schemes in which a directory is only a common prefix of names, and is made without a request."""
 
 
 def parse(location: str) -> Location:
@@ -33,12 +33,12 @@ def parse(location: str) -> Location:
 
 
 def is_absolute(location: str | None) -> bool:
-    """Return whether a location names a place by itself; an alter may store one that does not."""
+    """Return whether a location has an absolute path; an alter may store one that has none."""
     return bool(location) and LOCATION.fullmatch(location)[3].startswith("/")  # type: ignore[arg-type,index]  # matches any text
 
 
 def is_root(location: str) -> bool:
-    """Return whether a location is the root of a file system or a bucket; one that names no place by itself is none."""
+    """Return whether a location is the root of a file system or a bucket; False for one that can not be read."""
     try:
         return read(location).key[2] == "/"
     except ValueError:
@@ -62,16 +62,16 @@ def join(base: str, name: str) -> str:
 
 
 def prefix(location: Location) -> str:
-    """Return scheme and authority as a location begins with them."""
+    """Return the beginning of a location: its scheme and authority."""
     if location.authority:
         return f"{location.scheme}://{location.authority}"
     return f"{location.scheme}:" if location.scheme else ""
 
 
 def qualify(location: str, base: str = "file:/") -> str:
-    """Give a location without scheme the file system of another one, as Hadoop gives it the default one; others come back as they came.
+    """Return a location with a scheme. One without gets the file system of `base`, as it gets the default file system in Hadoop.
 
-    Only a slash at the end is removed, as from every path in Hadoop.
+    A location with a scheme is not changed, but for a slash at its end, which Hadoop removes from every path.
     """
     parsed = parse(location)
     place = location

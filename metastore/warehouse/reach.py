@@ -16,9 +16,9 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 SLOW = 1.0
-"""Seconds after which a failure shows that a file system does not answer; one that refuses at once is asked each time."""
+"""A failure after this time, in seconds, means that a file system does not answer. One that refuses at once is asked each time."""
 SILENCE = 60.0
-"""Seconds for which one that does not answer is left alone."""
+"""Seconds for which a file system that does not answer is not asked."""
 
 
 class StorageUnreachable(MetaError):
@@ -26,7 +26,7 @@ class StorageUnreachable(MetaError):
 
 
 class Silent:
-    """File systems that a process found not to answer, by protocol and authority: a look took long, and failed."""
+    """The file systems that did not answer this process, by protocol and authority: a look took long, and failed."""
 
     def __init__(self) -> None:
         self._until: dict[tuple[str, str], float] = {}
@@ -46,8 +46,10 @@ class Silent:
 
 
 class Reach:
-    """Reports of storage for one object; where the server need not reach it, each file system that it can not reach is reported
-    once, and one that does not answer is not asked again by this call, nor by others for a while.
+    """The looks at storage on behalf of one object.
+
+    Where the server need not reach the storage, each file system that it can not reach is reported once. One that does not answer is not
+    asked again by this call, nor by other calls for a while.
     """
 
     def __init__(self, subject: object, *, required: bool, silent: Silent | None = None) -> None:
@@ -58,7 +60,7 @@ class Reach:
         self._lock = threading.Lock()
 
     def look(self, work: Callable[[str], T], location: str, otherwise: T) -> T:
-        """Return the value of `work` for a location, or `otherwise` where that is not reached and need not be. MetaError."""
+        """Return the value of `work` for a location, or `otherwise` where the location need not be reached and is not. MetaError."""
         if self._required:
             return work(location)
         system = parse(location).key[:2]
@@ -78,7 +80,7 @@ class Reach:
             return otherwise
 
     def _lose(self, system: tuple[str, str], began: float) -> bool:
-        """Note that a file system can not be reached; return whether this look is the first, of those in several threads, to say so."""
+        """Note that a file system can not be reached. Return True only for the first note, since looks run in several threads."""
         with self._lock:
             first = system not in self._lost
             self._lost.add(system)

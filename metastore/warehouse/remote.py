@@ -17,7 +17,7 @@ from metastore.hidden import is_hidden
 from metastore.warehouse.summary import DirectorySummary
 
 PATTERN = re.compile(r"[*?\[]")
-"""The marks that drivers take for a pattern in the paths that they remove or copy."""
+"""Characters that make a path a pattern for drivers, which then remove or copy all matches."""
 
 STAMP = ("size", "ETag", "etag", "LastModified", "last_modified", "updated", "mtime", "created")
 """Entries of drivers' details that identify the time and content of a file."""
@@ -43,7 +43,7 @@ class RemoteFiles:
         return bool(self._system.isdir(path))
 
     def look(self, path: str) -> bool | None:
-        """Return whether a directory exists: False for anything else, None for nothing. One look, since it may change meanwhile."""
+        """Return True for a directory, False for anything else, None for nothing. It is one look: the path may change meanwhile."""
         try:
             return bool(self._system.info(path)["type"] == "directory")
         except FileNotFoundError:
@@ -54,7 +54,7 @@ class RemoteFiles:
         return not self._system.ls(path, detail=False)
 
     def entries(self, path: str) -> list[tuple[str, bool]]:
-        """Return the names in a directory and whether each is one too; FileNotFoundError if it is not there."""
+        """Return (name, is a directory) of the entries of a directory; FileNotFoundError if it is missing."""
         found = ((entry["name"].rstrip("/"), entry["type"] == "directory") for entry in self._system.ls(path, detail=True))
         own = path.strip("/")
         return [(name.rpartition("/")[2], is_directory) for name, is_directory in found if name.strip("/") != own]
@@ -68,7 +68,7 @@ class RemoteFiles:
         self._system.pipe_file(path, data)
 
     def is_writable(self, path: str) -> bool:  # noqa: ARG002  # see LocalFiles
-        """Return True: the driver does not say."""
+        """Return True: a driver does not show it."""
         return True
 
     def make(self, path: str) -> None:
@@ -76,7 +76,7 @@ class RemoteFiles:
         self._system.mkdir(path, create_parents=False)
 
     def make_all(self, path: str, mode: int = 0o777) -> None:  # noqa: ARG002  # see LocalFiles
-        """Make a directory with its parents; `mode` is the driver's business."""
+        """Make a directory with its parents, or nothing on an object store; `mode` is ignored."""
         if self.makes_directories:
             self._system.makedirs(path, exist_ok=True)
 
@@ -114,7 +114,7 @@ class RemoteFiles:
         return True
 
     def merge(self, here: str, there: str) -> None:
-        """Give a directory that may be gone another name; where that is taken, move its content there. FileExistsError if files remain."""
+        """Rename a directory, if it is there. Where the new name is taken, move its content there; FileExistsError if files remain."""
         if not self.exists(here):
             return
         with suppress(Exception):
@@ -134,7 +134,7 @@ class RemoteFiles:
         return {name: tuple(entry.get(key) for key in STAMP) for name, entry in found.items() if entry["type"] != "directory"}
 
     def delete_files(self, path: str, names: Sequence[str], *, keep: bool) -> None:  # noqa: ARG002  # see LocalFiles
-        """Remove files, in portions; a driver would take a name with the mark of a pattern for one, so these are removed one by one."""
+        """Remove files in portions. Names that a driver would read as patterns are removed one by one."""
         plain = [name for name in names if not PATTERN.search(name)]
         for start in range(0, len(plain), PORTION):
             with suppress(FileNotFoundError):

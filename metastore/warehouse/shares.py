@@ -1,6 +1,6 @@
-"""Do one thing for many directories, in several threads where those gain: where a request crosses a network, or a disk is waited for.
+"""Work on many directories in several threads where that saves time: where requests cross a network, or threads wait for a disk.
 
-After an error no further item is begun, and when it is raised none is under way: the finished ones can be undone.
+After an error no further item is begun. The error is raised when no item is under way, so that the finished ones can be undone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SAMPLE = 8
 """Local directories that are worked on before the others, to measure the time for one."""
 
 WORTH = 40e-6
-"""Seconds that a local directory must take for more threads to gain: a system call takes 4 to 400 us, the hand-over to others some."""
+"""The least seconds for a local directory at which more threads save time: a system call takes 4 to 400 us, a hand-over takes time, too."""
 
 
 class Shares:
@@ -35,14 +35,14 @@ class Shares:
         self._pool: ThreadPoolExecutor | None = None
 
     def each(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Do it for all at once, as far as there are threads."""
+        """Return the values of `work` for all items, at once as far as there are threads."""
         return [work(item) for item in items] if len(items) < 2 else self._spread(work, items, 1)
 
     def each_local(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Do it for a few, and decide from their time how many threads take the others in shares.
+        """Return the values of `work` for all items. The time of the first few decides the number of threads for the others.
 
-        For each core as many as wait while one computes: a disk that is notified of every freed block (TRIM) lets its callers wait, a
-        search for a free inode does not.
+        Each core gets as many threads as can wait while one computes. A disk that is notified of every freed block (TRIM) makes its
+        callers wait, a search for a free inode does not.
         """
         began, computed = time.perf_counter(), time.thread_time()
         done = [work(item) for item in items[:SAMPLE]]

@@ -1,4 +1,4 @@
-"""Take data away so that it can still be put back: aside by a rename, or by a list of its files where a rename is not possible.
+"""Take data away so that it can still be put back: it is renamed or, where that is not possible, its files are listed.
 
 Data that is aside has a hidden name, `.deleted-NUMBER-0`, beside its directory or beside one above that. The files of a directory that can
 not be renamed (one of an object store, a mount point, a directory in a layer of an image) are listed with their stamps, and exactly those
@@ -23,7 +23,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 DELETION = "deletion"
-"""Begins the subject of a journal's entry: ("deletion", NUMBER, "purge" or "trash")."""
+"""The first part of the subject of a deletion's entry in the journal: ("deletion", NUMBER, "purge" or "trash")."""
 ASIDE = ".deleted-"
 
 
@@ -32,11 +32,11 @@ class Taken(NamedTuple):
 
     source: str
     aside: str | None
-    """Its location now; None where its files were listed, and of one that was empty and is removed."""
+    """Its present location; None where its files were listed, or where it was empty and has been removed."""
     files: Mapping[str, object] | None
     """Stamps of the listed files, by path; None where it was renamed or removed."""
     purge: bool
-    """Whether it passes the trash by."""
+    """Whether it is deleted without the trash."""
     is_emptied: bool = False
     """Whether the directory itself stays, where its files were listed."""
 
@@ -55,7 +55,7 @@ class TakenAway:
 
     @classmethod
     def of_entry(cls, warehouse: Warehouse, entry: JournalEntry) -> TakenAway:
-        """Return the data that a dead process had taken aside, or was about to, by its journal's entry."""
+        """Return the data of an entry in the journal of a dead process, which had renamed it or was about to."""
         _, number, how = entry.subject
         out = cls(warehouse, None, str(number))
         out._taken = [Taken(source, aside, None, how == "purge") for source, aside in entry.moves]
@@ -72,10 +72,10 @@ class TakenAway:
         return [each.source for each in self._taken if each.files is None]
 
     def take(self, locations: Sequence[str], *, purge: bool, below: str | None = None, empties: bool = False) -> dict[str, MetastoreError]:
-        """Take away the data at locations; return, by location, why some stay. Missing ones are ignored.
+        """Take away the data at locations. Return the errors by location; missing locations are ignored.
 
-        Data in the directory `below` is put beside that, since it may get another name while the data is being deleted. With `empties` the
-        directories are made again.
+        Data in the directory `below` is put beside that directory, which may be renamed while the data is being deleted. With `empties` the
+        directories at the locations are made again.
         """
         errors: dict[str, MetastoreError] = {}
         allowed = self._allowed(dict.fromkeys(locations), errors)
@@ -133,7 +133,7 @@ class TakenAway:
     def _there(self, locations: Sequence[str], errors: dict[str, MetastoreError]) -> list[str]:
         def look(location: str) -> bool:
             try:
-                return parse(location).protocol == "file" or self._warehouse.exists(location)  # a local one is seen when it goes
+                return parse(location).protocol == "file" or self._warehouse.exists(location)  # a missing local one is found by the rename
             except MetastoreError as error:
                 errors[location] = error
                 return False
@@ -153,7 +153,7 @@ class TakenAway:
         return join(folder, f"{ASIDE}{self.number}-{self._count - 1}")
 
     def _each(self, work: Callable[[T], object], items: Sequence[T], location: Callable[[T], str]) -> list[object]:
-        """Do one thing for many items in parallel, grouped by kind of file system; return the results in order."""
+        """Return the values of `work` for many items, in order. Items on the same kind of file system run in parallel."""
         groups: dict[str, list[int]] = defaultdict(list)
         for index, item in enumerate(items):
             groups[parse(location(item)).protocol].append(index)
@@ -167,7 +167,7 @@ class TakenAway:
     def put_back(self, is_used: Callable[[str], bool] = lambda _: False) -> None:
         """Put everything back. Data that can not be put back now stays in the journal.
 
-        The existing directories of a dead process are not known: those that `is_used` accepts are made.
+        A removed empty directory is made again. It is not known which ones a dead process removed: missing ones are made if `is_used`.
         """
         failed = False
         for each in sorted(self._taken, key=lambda each: len(each.source)):  # an outer directory before its content
@@ -184,7 +184,7 @@ class TakenAway:
         self._end(keep_entries=failed)
 
     def delete(self) -> dict[str, MetastoreError]:
-        """Delete the taken data; return, by location, why some could not be deleted: the next start tries again."""
+        """Delete the taken data. Return the errors by location; the next start tries these locations again."""
         errors: dict[str, MetastoreError] = {}
 
         def one(each: Taken) -> None:

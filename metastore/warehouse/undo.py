@@ -18,7 +18,7 @@ log = structlog.get_logger()
 NONE: list[str] = []
 
 ATTEMPTS = 100
-"""How often directories are looked for again when another call, undone meanwhile, took a parent away."""
+"""The most attempts to make directories: another call that is undone may remove a parent meanwhile."""
 
 
 def _parent(place: str) -> str:
@@ -26,7 +26,7 @@ def _parent(place: str) -> str:
 
 
 class MadeDirectories:
-    """A context that, when it is left with an error, removes directories made inside it, if empty, and moves moved ones back."""
+    """A context that, when it is left with an error, removes the empty directories made in it, and moves the moved ones back."""
 
     def __init__(self, warehouse: Warehouse, journal: Journal | None, subject: Subject) -> None:
         self._warehouse = warehouse

@@ -17,7 +17,7 @@ _VERSION = 1 << 29
 _FILE = re.compile(r"bucket_(\d+)(?:_\d+)?", re.ASCII)
 _ORIGINAL = re.compile(r"(\d+)_\d+(?:_copy_\d+)?", re.ASCII)
 _QUOTED = frozenset(' "#%<>?[\\]^`{|}')
-"""Letters that a URI has by their codes, beside blanks and controls of any alphabet."""
+"""Letters of which a URI has the codes, beside blanks and control characters of any alphabet."""
 
 
 class TooManyBuckets(ValueError):
@@ -25,7 +25,7 @@ class TooManyBuckets(ValueError):
 
 
 class Original(NamedTuple):
-    """A file of rows alone, numbered from `first_row` on: from before the table was transactional, or loaded by Hive's LOAD DATA.
+    """A file of rows alone, numbered from `first_row` on: written before the table was transactional, or loaded by Hive's LOAD DATA.
 
     The rows of a loaded file have the write id and the statement of its directory; those of an older file have write id 0.
     """
@@ -39,7 +39,7 @@ class Original(NamedTuple):
 
 @dataclass(frozen=True)
 class Bucket:
-    """The files of one bucket that a snapshot reads; `inserts` with the length up to which a growing one is readable."""
+    """The files of one bucket that a snapshot reads. `inserts` are paths, each with the readable length of a growing file, or None."""
 
     number: int
     inserts: list[tuple[str, int | None]] = field(default_factory=list)
@@ -63,7 +63,7 @@ def check_count(table: str, count: int) -> None:
 
 
 def is_encoded(number: int) -> bool:
-    """Return whether a row's number is one of version 1; before that it was the bucket itself."""
+    """Return whether a row's number is encoded as in version 1. Before that version it was the bucket itself."""
     return bool(number & _VERSION)
 
 
@@ -84,20 +84,20 @@ def of_file(name: str) -> int | None:
 
 
 def is_original(name: str) -> bool:
-    """Return whether Hive takes a file for one of a bucket in a table that was not transactional."""
+    """Return whether a file has a name that Hive gives to a bucket's file in a table that is not transactional."""
     return _ORIGINAL.fullmatch(name) is not None
 
 
 def of_original(name: str) -> int:
-    """Return the bucket of a file from before the table was transactional; a name that Hive did not give is bucket 0's."""
+    """Return the bucket of a file that was written before the table was transactional: 0 for a name that Hive did not give."""
     match = _ORIGINAL.fullmatch(name)
     return 0 if match is None else int(match[1])
 
 
 def hive_order(path: str) -> bytes:
-    """Return the key by which Hive sorts the original files of a bucket, whose rows it numbers so: their paths as text.
+    """Return the key by which Hive sorts the original files of a bucket to number their rows: the path as text.
 
-    `_copy_10` stands before `_copy_2`, and files of directories between others. Source: AcidUtils.getAcidState, java.net.URI.compareTo.
+    `_copy_10` is before `_copy_2`, and files of directories are between others. Source: AcidUtils.getAcidState, java.net.URI.compareTo.
     """
     letters = (quote(each, safe="") if each in _QUOTED or category(each) in ("Cc", "Zs", "Zl", "Zp") else each for each in path)
     return "".join(letters).encode("utf-16-be", "surrogatepass")

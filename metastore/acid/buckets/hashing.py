@@ -1,13 +1,13 @@
-"""Hive's bucketing hash, of both versions, over Arrow arrays: which bucket of a bucketed table a row belongs to. This module reads no
+"""Hive's bucketing hash, of both versions, over Arrow arrays: it decides the bucket of a row in a bucketed table. This module reads no
 table.
 
 Version 1 (tables whose `bucketing_version` is 1 or absent) is Java's own hash of each value, version 2 mostly a Murmur3 of its bytes;
 the columns of a row are joined by 31 * hash + next. Source: Hive's ObjectInspectorUtils, Murmur3 (seed 104729), TimestampWritableV2,
 HiveDecimal.
 
-Oddities that are Hive's and kept: nulls, booleans and bytes are not mixed by Murmur3; a float's bits are converted to a float once more
-before they are hashed; the values of a map are hashed as in version 1; timestamps of version 1 are instants of the zone in which Hive
-runs. For another zone than UTC they agree with Java's from 1910 to 2037, in UTC from 1582 on.
+Hive's oddities are kept: nulls, booleans and bytes are not mixed by Murmur3; a float's bits are converted to a float once more before they
+are hashed; the values of a map are hashed as in version 1; timestamps of version 1 are instants of the zone in which Hive runs. For another
+zone than UTC they agree with Java's from 1910 to 2037, in UTC from 1582 on.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _float_bits(values: Any) -> Numbers:
 
 
 def _bytes(values: Any) -> tuple[Numbers, Numbers, Numbers]:
-    """Return the bytes of all values, and where each value begins and how long it is; nulls are empty."""
+    """Return the bytes of all values, and the place and the length of each value among them; nulls are empty."""
     _, offsets, data = values.buffers()
     places = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
     lengths = np.diff(places)
@@ -130,7 +130,7 @@ def _bytes(values: Any) -> tuple[Numbers, Numbers, Numbers]:
 
 
 def _polynomial(start: int) -> Callable[[Any], Hashes]:
-    """Return the hash 31 * hash + byte, the bytes signed, that begins with `start`."""
+    """Return the hash function `31 * hash + byte` over signed bytes, which begins with `start`."""
 
     def run(values: Any) -> Hashes:
         data, places, lengths = _bytes(values)
@@ -149,7 +149,7 @@ def _polynomial(start: int) -> Callable[[Any], Hashes]:
 
 
 def _stripped(hash_text: Callable[[Any], Hashes]) -> Callable[[Any], Hashes]:
-    """Return a hash of texts without the spaces at their ends, which `char` does not know."""
+    """Return a hash function of texts without the spaces at their ends, which are not part of a `char`."""
     return lambda values: hash_text(pc.utf8_rtrim(values, " "))
 
 
@@ -209,7 +209,7 @@ def _murmur_numbers(numbers: Numbers) -> Hashes:
 
 
 def _by_value(values: Any, work: Callable[[Any], bytes] | Callable[[Any], int]) -> Hashes:
-    """Hash each different value once: to an integer, or by the Murmur3 of the bytes that `work` gives."""
+    """Hash each distinct value once: `work` returns its hash, or bytes whose Murmur3 is the hash."""
     encoded = values.dictionary_encode()
     distinct = encoded.dictionary.cast(pa.int64()) if pa.types.is_timestamp(values.type) else encoded.dictionary
     found = [work(value) for value in distinct.to_pylist()] or [0]
@@ -254,7 +254,7 @@ def _timestamp_old(values: Any, zone: str) -> Hashes:
 
 
 def _timestamp_bytes(parts_of_second: int) -> Callable[[int], bytes]:
-    """Write a timestamp as Hive does: 31 bits of the seconds, then, where needed, the nanoseconds backwards and the other bits."""
+    """Return Hive's encoder of timestamps: 31 bits of the seconds and, where needed, the nanoseconds reversed and the other bits."""
 
     def run(moment: int) -> bytes:
         seconds, fraction = divmod(moment, parts_of_second)

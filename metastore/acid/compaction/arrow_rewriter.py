@@ -28,7 +28,7 @@ from metastore.acid.transactions import Transaction
 from metastore.acid.values.null_keys import NullKeys
 
 EXPANDED = 8
-"""Times the bytes of a stripe in its file that it may take in memory, read and copied."""
+"""The memory of a stripe that is read and copied, as a multiple of its bytes in the file."""
 ROWS_OF_A_FILE = 256 << 20
 """Bytes of insert-only files that become one file."""
 OF_A_DELETE = 100
@@ -36,7 +36,7 @@ OF_A_DELETE = 100
 
 
 class ArrowRewriter:
-    """See `acid.compaction.compacting.Rewriter`. Methods raise PutBack, FileError, OSError, and the errors of `watch`."""
+    """A `Rewriter` (`acid.compaction.compacting`) with Arrow. Methods raise PutBack, FileError, OSError, and the errors of `watch`."""
 
     def __init__(self, txn: Transaction, watch: Watch) -> None:
         self.txn = txn
@@ -66,7 +66,7 @@ class ArrowRewriter:
         return out
 
     def write_rows(self, job: CompactionJob, selected: Selected) -> Written:
-        """Write the rows of ORC files, one bucket after the other; rows without a bucket are put into files of some size."""
+        """Write the rows of ORC files, one bucket after the other; rows without buckets get files of about `ROWS_OF_A_FILE` bytes."""
         table, paths = job.table, [*selected.originals, *selected.inserts]
         library = table.table.sd.serdeInfo.serializationLib or ""
         if "orc" not in library.lower():
@@ -86,7 +86,7 @@ class ArrowRewriter:
     def _form(
         self, job: CompactionJob, part: str, files: list[tuple[str, int | None]], *, gone: Sequence[str] = (), is_deletes: bool = False
     ) -> Form:
-        """Look at the ends of files, and return how to write their rows. PutBack where that would take too much memory."""
+        """Read the ends of files, and return the form in which to write their rows. PutBack where that would take too much memory."""
         zones: set[str] = set()
         largest = 0
         for path, length in files:

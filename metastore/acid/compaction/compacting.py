@@ -31,19 +31,19 @@ Written = list[tuple[str, int]]
 
 
 class NothingToCompact(Exception):
-    """The directories are compacted as they are."""
+    """There is nothing to do: the directories are compacted already."""
 
 
 class NoPartition(Exception):
-    """An entry names a partitioned table as a whole, which was not there, or not partitioned, when it was queued."""
+    """An entry names a partitioned table without a partition: the table was missing, or not partitioned, when it was queued."""
 
 
 class PutBack(Exception):
-    """Workers of this version can not do it, and others may: the entry waits for one. The text says why."""
+    """Workers of this version can not do the entry, but others may: it is put back for them. The text has the reason."""
 
 
 class Stopped(Exception):
-    """The worker is to end: the entry waits for any other."""
+    """The worker has to end: the entry waits for any other worker."""
 
 
 class Cancelled(Exception):
@@ -75,13 +75,13 @@ class Rewriter(Protocol):
         """Return the buckets that the rows of a file name, by reading them."""
 
     def write_buckets(self, job: CompactionJob, selected: Selected, part: str) -> Written:
-        """Write the events of each bucket, sorted by row id, into one file; `part` is one of those above."""
+        """Write the events of each bucket, sorted by row id, into one file; `part` is `BASE`, `DELTA` or `DELETES`."""
 
     def write_rows(self, job: CompactionJob, selected: Selected) -> Written:
-        """Write the rows of insert-only files into few files of the same format, of a bucketed table into one for each bucket."""
+        """Write the rows of insert-only files into few files of the same format; a bucketed table has one for each bucket."""
 
     def close(self) -> None:
-        """Release the resources of the compaction beside its transaction; nothing is read or written afterwards."""
+        """Release all resources of the compaction but its transaction. Nothing is read or written afterwards."""
 
 
 def prepare(txn: Transaction, entry: CompactionInfoStruct) -> CompactionJob:
@@ -99,9 +99,10 @@ def prepare(txn: Transaction, entry: CompactionInfoStruct) -> CompactionJob:
 
 
 def run(rewriter: Rewriter, job: CompactionJob) -> list[str]:
-    """Write the new directories and return their names, or leave none; none are needed where an overwrite has replaced all others.
+    """Write the new directories and return their names. None are needed where an overwrite has replaced all others.
 
-    NothingToCompact where the cleaner has nothing to do either; FileError and the errors of the rewriter.
+    After an error no new directory is left. NothingToCompact where the cleaner has nothing to do either; FileError and the errors of the
+    rewriter.
     """
     state, _ = state_of(rewriter.files, job.folder, job.snapshot)
     (selected,) = select(rewriter.files, [job.folder], job.snapshot, insert_only=job.table.is_insert_only)
@@ -138,7 +139,7 @@ def _remove_staged(files: Files, job: CompactionJob) -> None:
 
 
 def _is_due(rewriter: Rewriter, job: CompactionJob, state: FolderState, selected: Selected) -> bool:
-    """Return whether there is more than one directory that holds all, or rows that lie in the files of other buckets."""
+    """Return whether a minor compaction has several deltas, or a major one deltas, original files, or rows in other buckets' files."""
     if not job.is_major:
         return len({(delta.low, delta.high, delta.statement) for delta in state.deltas}) > 1
     if state.deltas or state.originals:

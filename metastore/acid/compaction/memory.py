@@ -10,7 +10,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def resident() -> int:
-    """Return the bytes of memory that this process has; 0 where the system does not say."""
+    """Return the bytes of memory that this process has; 0 where the system does not show them."""
     try:
         return int(_STATM.read_text().split()[1]) * _PAGE
     except OSError:

@@ -1,7 +1,7 @@
 """Watch a process while it compacts: its memory, whether its entry was aborted, whether it is to end. This module touches no file.
 
-A thread looks, and reports how far the work is; the work itself asks between two portions of rows (`passed`) and gives up by an error. Work
-that does not ask for `PATIENCE` seconds, or takes far too much memory, ends with its process.
+A thread checks these, and reports the progress of the work. The work itself calls `passed` between two portions of rows, and gets an error
+where it has to give up. If it has not given up after `PATIENCE` seconds, or takes far too much memory, its process ends.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ REPORT = 0.5
 """Seconds between looks at the entry."""
 PATIENCE = 5.0
 FAR_TOO_MUCH = 1.25
-"""Times the memory that a process may take, beyond which it ends at once."""
+"""The multiple of its allowed memory beyond which a process ends at once."""
 
 
 class Watch:
-    """Watches the work on one entry in a transaction, from `start` to `stop`; `is_to_end` says whether the process is to end."""
+    """The watch over the work on one entry in a transaction, from `start` to `stop`. `is_to_end` returns whether the process has to end."""
 
     def __init__(
         self, connected: Connect, entry: CompactionInfoStruct, txn: Transaction, memory: int, is_to_end: Callable[[], bool]
@@ -46,11 +46,11 @@ class Watch:
         self._thread = threading.Thread(target=self._look, name=f"watch-{entry.id}", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the watch."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more, and note how far the work has come; it may be called again."""
+        """Stop the watch and note the progress of the work. It may be called again."""
         if not self._done.is_set():
             self._done.set()
             self._thread.join()
@@ -58,11 +58,11 @@ class Watch:
                 self._report()
 
     def expect(self, rows: int) -> None:
-        """Note how many rows are to be read."""
+        """Add to the number of rows that are to be read."""
         self._expected += rows
 
     def passed(self, rows: int) -> None:
-        """Note how many rows have been rewritten. Stopped, Cancelled, PutBack where the work is to be given up."""
+        """Add to the number of rows that have been rewritten. Stopped, Cancelled, PutBack where the work has to give up."""
         self._rows += rows
         self.check()
 
@@ -72,7 +72,7 @@ class Watch:
             raise self._reason
 
     def check_memory(self, more: int, what: str) -> None:
-        """Raise PutBack where something that needs so many bytes more would exceed the memory."""
+        """Raise PutBack where work that needs `more` bytes would exceed the allowed memory."""
         if resident() + more > self._memory:
             raise PutBack(
                 f"{what} would take some {more >> 20} MB more than the {resident() >> 20} of {self._memory >> 20} MB that the "
@@ -102,7 +102,7 @@ class Watch:
         return None
 
     def _report(self) -> None:
-        """Note how far the work is, and ask whether its transaction is open: with the entry, a server aborts that."""
+        """Report the progress of the work, and check that its transaction is open: a server aborts it together with the entry."""
         try:
             with self._connect() as client:
                 client.heartbeat(HeartbeatRequest(lockid=0, txnid=self._txn.id))
@@ -113,7 +113,7 @@ class Watch:
             log.get("metastore.compactor").warning("progress was not noted", id=self._entry.id, reason=str(error))
 
     def _leave(self, reason: Exception) -> None:
-        """Put the entry back and end the process: its compaction does not react. The cleaner removes its files."""
+        """Put the entry back, unless it was aborted, and end the process: its compaction does not react. The cleaner removes its files."""
         try:
             with self._connect() as client:
                 client.abort_txn(AbortTxnRequest(txnid=self._txn.id, txn_type=TxnType.COMPACTION))

@@ -49,7 +49,7 @@ class WorkerKind:
 
 
 class CompactionWorker:
-    """One worker on the queue of a metastore, which `connected` opens connections to."""
+    """One worker on the queue of a metastore; `connected` opens a connection to it."""
 
     def __init__(
         self, kind: WorkerKind, connected: Connect, *, name: str | None = None, pool: str | None = None, progress: Progress | None = None
@@ -62,7 +62,7 @@ class CompactionWorker:
         self._log = log.get("metastore.compactor")
 
     def run_once(self) -> CompactionOutcome | None:
-        """Do the entry that has waited longest; None when none waits. OSError when the metastore does not answer."""
+        """Process the oldest entry of the queue. Return its outcome, None for an empty queue. OSError if the metastore does not answer."""
         with self._connect() as client:
             request = FindNextCompactRequest(workerId=self.name, workerVersion=self._kind.version, poolName=self._pool)
             entry = client.find_next_compact2(request).ci
@@ -81,7 +81,7 @@ class CompactionWorker:
         return outcome
 
     def attempt(self) -> CompactionOutcome | None:
-        """Do the same as `run_once`; a metastore that does not answer, since it may be restarting, is only logged."""
+        """Do the same as `run_once`, but only log an error: the metastore may be restarting."""
         try:
             return self.run_once()
         except Exception as error:  # noqa: BLE001  # see the text

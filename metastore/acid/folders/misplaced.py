@@ -1,6 +1,6 @@
 """Find files of events whose rows name another bucket than the file's own, see `acid/orc/own_bucket.py`. This module changes nothing.
 
-Earlier versions wrote such files where Spark had computed a frame on the driver, and their compactions carried the rows on. Now compactions
+Earlier versions wrote such files where Spark had computed a frame on the driver, and their compactions kept the rows there. Now compactions
 bring the rows into the files of their own buckets.
 """
 
@@ -21,7 +21,7 @@ Exact = Callable[[str], Collection[int]]
 def misplaced(files: Files, selected: Selected, exact: Exact) -> dict[str, list[int]]:
     """Return the buckets that rows name, for files of events in which not all rows name the file's own. FileError.
 
-    One end of each file is read; the rows only where it does not decide.
+    The end of each file is read; its rows are read only where the end does not decide.
     """
 
     def look(path: str) -> tuple[str, list[int]] | None:

@@ -1,4 +1,4 @@
-"""Choose the files that a snapshot reads of a table's folders: base, deltas, files from before, and those still growing. Reads no rows.
+"""Choose the files that a snapshot reads of a table's folders: base, deltas, original files, and growing ones. Reads no rows.
 
 Source: Hive's AcidUtils and OrcAcidUtils.
 """
@@ -37,7 +37,7 @@ class Selected:
     def by_bucket(self, named: Mapping[str, Collection[int]] | None = None) -> list[Bucket]:
         """Split the files by buckets; delete events are found in the file of the same bucket.
 
-        `named` are the buckets that rows of files name, where these are not the files' own: such a file belongs to them.
+        `named` has the buckets that a file's rows name, by path, where these are not the file's own: the file belongs to all of them.
         """
         out: dict[int, Bucket] = {}
 
@@ -85,7 +85,7 @@ def state_of(files: Files, folder: Folder, snapshot: TableSnapshot) -> tuple[Fol
 
 
 def _is_compacted(files: Files, status: Status) -> bool:
-    """Return whether a base without transaction in its name is a compactor's of Hive 3, which says so in a file."""
+    """Return whether a base without a transaction in its name was written by Hive 3's compactor, which notes that in a file."""
     if not status.is_directory or not status.name.startswith("base_") or "_v" in status.name:
         return False
     return any(each.name == "_metadata_acid" and b'"compacted"' in files.read(each.path) for each in files.list(status.path))
@@ -136,7 +136,7 @@ def _add(files: Files, directory: Status, out: Selected, kind: list[str], *, ins
 def _readable(files: Files, directory: Status, listed: Sequence[Status]) -> list[tuple[Status, int]]:
     """Return the files of buckets and the lengths up to which they are readable.
 
-    A stream removes the side file with the length when it closes a bucket: the directory is listed again when one is gone meanwhile.
+    A stream removes the side file with the length when it closes a bucket: the directory is listed again when one was removed meanwhile.
     """
     found = {status.name: status for status in listed if not status.is_directory}
     out = []
@@ -155,7 +155,7 @@ def _readable(files: Files, directory: Status, listed: Sequence[Status]) -> list
 
 
 def _flushed(files: Files, side: Status) -> int:
-    """Return the last length in a side file: 8 bytes each, the last may be cut short."""
+    """Return the last whole length in a side file. Each has 8 bytes; the last one may be cut short."""
     content = files.read(side.path)
     whole = len(content) // 8 * 8
     return int.from_bytes(content[whole - 8 : whole], "big") if whole else 0
@@ -172,7 +172,7 @@ def _add_originals(files: Files, status: Status, out: Selected) -> None:
 
 
 def is_loaded(folder: Folder, path: str) -> bool:
-    """Return whether a file of rows alone is in a base or delta of a folder, for any name of the folder itself."""
+    """Return whether a file of rows alone is in a base or delta of a folder; the folder's own name does not matter."""
     return parse(path[len(folder.location) :].strip("/").rpartition("/")[0]) is not None
 
 
@@ -198,7 +198,7 @@ def numbered(folder: Folder, paths: Sequence[str]) -> list[Original]:
 
 
 def _writer(directory: str) -> tuple[int, int]:
-    """Return write id and statement of a base or delta; zeros of none."""
+    """Return the write id and the statement of a base or delta; zeros for any other directory."""
     found = parse(directory)
     if isinstance(found, Delta):
         return found.low, max(found.statement, 0)

@@ -103,7 +103,7 @@ class TableInfo:
 
     @property
     def buckets(self) -> int:
-        """How many buckets rows are hashed into; 0 for a table that is not bucketed."""
+        """The number of buckets into which rows are hashed; 0 for a table that is not bucketed."""
         return self.table.sd.numBuckets if self.bucket_columns and (self.table.sd.numBuckets or 0) > 0 else 0
 
     @property

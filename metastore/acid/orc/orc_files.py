@@ -51,7 +51,7 @@ def open_orc(path: str, length: int | None = None) -> orc.ORCFile:
 
 
 def count_rows(path: str) -> int:
-    """Return how many rows a file has, by its footer."""
+    """Return the number of rows of a file, from its footer."""
     return int(open_orc(path).nrows)
 
 
@@ -91,7 +91,7 @@ def stored_originals(file: orc.ORCFile, original: Original, skipped: frozenset[i
 
 
 def _stripes(file: orc.ORCFile, skipped: frozenset[int], *, events: bool) -> Iterator[pa.RecordBatch]:
-    """Yield the stripes of a file, texts of chars without padding: the table's column may be no char any more."""
+    """Yield the stripes of a file, texts of chars without padding: the table's column may have another type now."""
     footer, whole = footer_of(file), pa.struct(list(file.schema))
     kinds = [kind for _, kind in parts(_outline(whole, iter(footer.columns)))]
     ids, within = (file.schema.names[:-1], whole[-1].type) if events else ([], whole)
@@ -108,7 +108,7 @@ def _stripes(file: orc.ORCFile, skipped: frozenset[int], *, events: bool) -> Ite
 
 
 def _outline(kind: pa.DataType, columns: Iterator[FooterColumn]) -> str:
-    """Return a file's type as Hive writes it, as far as it matters which columns are chars."""
+    """Return a file's type in Hive's spelling. Its simple types are `char(1)` or `string`: only chars matter."""
     found = next(columns)
     if pa.types.is_struct(kind):
         return f"struct<{','.join(f'f:{_outline(field.type, columns)}' for field in kind)}>"
@@ -124,7 +124,7 @@ Columns = Sequence[tuple[str, str]]
 
 
 def by_place(row: pa.StructArray, columns: Columns) -> pa.StructArray:
-    """Return rows whose columns have a table's names, by position as Hive takes them; further columns are dropped."""
+    """Return rows with the table's names of columns, matched by position as in Hive; further columns are dropped."""
     fields = [row.type.field(place).with_name(name) for place, (name, _) in zip(range(row.type.num_fields), columns, strict=False)]
     if not fields or fields == list(row.type):
         return row
@@ -214,7 +214,7 @@ def cast(values: Any, wanted: pa.DataType, zone: str) -> Any:
 
 
 def _as_texts(values: Any) -> Any:
-    """Return the texts of values in columns that have become strings, as ORC's reader makes them: a float's is a double's, NaN has none."""
+    """Return values as texts for columns that have become strings, as ORC's reader does: a float becomes a double's text, NaN null."""
     kind = values.type
     if pa.types.is_timestamp(kind):
         return pc.replace_substring_regex(values.cast(pa.string()), r"\.?0*$", "")

@@ -22,7 +22,7 @@ _PROLEPTIC = 2
 
 
 class FooterColumn(NamedTuple):
-    """A column: its kind, how many values are not null, the least and the greatest of numbers, days or milliseconds, None if unknown.
+    """A column: its kind, the count of values that are not null, the least and greatest number, day or millisecond; None if unknown.
 
     `has_null` is true also where it is not known.
     """

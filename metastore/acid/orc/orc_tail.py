@@ -1,7 +1,7 @@
 """Give a whole ORC file further user metadata by a new tail at its end: stripes stay, nothing is decompressed. This module opens no file.
 
 A tail is all after the last stripe: statistics of the stripes, the footer, the postscript and one byte, the postscript's length.
-The footer is a message, and so are its bytes followed by further fields: new items are one more chunk that is not compressed.
+A footer is a message, and its bytes with further fields behind them are one too: new items are one more chunk that is not compressed.
 Source: the ORC specification and its orc_proto.proto.
 """
 
@@ -18,7 +18,7 @@ CHUNK = 1 << 15
 """Bytes of a chunk that is not compressed; less than the smallest block in use."""
 _FOOTER_LENGTH, _COMPRESSION, _METADATA_LENGTH, _STRIPE_STATISTICS_LENGTH = 1, 2, 5, 7
 _USER_METADATA = 5
-"""The field of the footer."""
+"""The number of the field in the footer."""
 
 
 class NotOrc(ValueError):
@@ -26,14 +26,14 @@ class NotOrc(ValueError):
 
 
 def tail_length(end: bytes) -> int:
-    """Return how many bytes the tail has, by the last `LONGEST_POSTSCRIPT` bytes of a file or more. NotOrc."""
+    """Return the tail's length in bytes, from the last `LONGEST_POSTSCRIPT` bytes of a file or more. NotOrc."""
     postscript = _postscript(end)
     sections = {_FOOTER_LENGTH, _METADATA_LENGTH, _STRIPE_STATISTICS_LENGTH}
     return 1 + end[-1] + sum(field.value for field in postscript if field.number in sections)
 
 
 def with_user_metadata(tail: bytes, items: Mapping[str, bytes]) -> bytes:
-    """Return the tail to append to a file that ends in `tail`: it says the same, and has the items besides. NotOrc."""
+    """Return the tail to append to a file that ends in `tail`: it has the same content, and the items. NotOrc."""
     before = _postscript(tail)
     added = b"".join(bytes_field(_USER_METADATA, bytes_field(1, name.encode()) + bytes_field(2, value)) for name, value in items.items())
     if any(field.number == _COMPRESSION and field.value for field in before):

@@ -30,7 +30,7 @@ class Named(NamedTuple):
 
     @property
     def bucket(self) -> int | None:
-        """The bucket that all rows name; None where there are several, or where numbers of both encodings leave it open."""
+        """The bucket that all rows name; None where there are several, where both encodings occur, or without statistics."""
         if self.least is None or self.greatest is None or buckets.is_encoded(self.least) != buckets.is_encoded(self.greatest):
             return None
         bucket = buckets.decode(self.least)
@@ -55,7 +55,7 @@ def footer_at_end(read_end: Callable[[int], bytes]) -> Footer:
 
 
 def named(footer: Footer) -> Named | None:
-    """Return the buckets that a file's rows name; None for a file without rows."""
+    """Return the range of bucket numbers that a file's rows name; None for a file without rows."""
     if not sum(footer.stripes):
         return None
     column = footer.columns[NUMBER]

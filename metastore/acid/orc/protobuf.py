@@ -1,4 +1,4 @@
-"""Read and write the few forms of Protocol Buffers' encoding that the ends of ORC files need. This module knows no message."""
+"""Read and write the few forms of Protocol Buffers' encoding that the ends of ORC files need. This module defines no message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Field(NamedTuple):
     content: bytes
     """Bytes of a field of any other kind; empty for a number field."""
     raw: bytes
-    """All of it, its key too."""
+    """All bytes of the field, its key included."""
 
 
 def fields(message: bytes) -> Iterator[Field]:

@@ -48,7 +48,7 @@ _TYPES: dict[str, type[pyorc.TypeDescription]] = {
 
 
 class AsIs(ORCConverter):
-    """Values reach the writer as the numbers that ORC keeps."""
+    """A converter of values that are already the numbers that ORC keeps."""
 
     @staticmethod
     def to_orc(*given: Any) -> Any:
@@ -65,7 +65,7 @@ class _Microseconds(AsIs):
 
 
 class Nanoseconds(AsIs):
-    """Times reach the writer as nanoseconds since 1970."""
+    """A converter of times that are given as nanoseconds since 1970."""
 
     @staticmethod
     def to_orc(*given: Any) -> Any:
@@ -80,7 +80,7 @@ _CONVERTERS: dict[pyorc.TypeKind, type[ORCConverter]] = {
 
 
 def orc_type(kind: str) -> pyorc.TypeDescription:
-    """Return the ORC type of a Hive type that `arrow_type` knows."""
+    """Return the ORC type of a Hive type that `arrow_type` accepts."""
     text = kind.strip().lower()
     if text in _TYPES:
         return _TYPES[text]()
@@ -105,7 +105,7 @@ def event_type(columns: Sequence[tuple[str, str]]) -> pyorc.TypeDescription:
 def as_numbers(values: Any, *, stored: bool = False) -> list[Any]:
     """Return an Arrow array as the Python values that a file's writer takes: dates, moments and decimals are whole numbers.
 
-    Days are brought into the calendar of files unless they are `stored`, as those that were read from one are.
+    Days are converted to the calendar of files, unless they are `stored`, as they were read from a file.
     """
     kind = values.type
     if stored and (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)):
@@ -143,7 +143,7 @@ def _rebased(numbers: Any, begin: int, rebase: Callable[[int], int]) -> list[Any
 
 
 def hybrid_day(day: int) -> int:
-    """Return the day, since 1970, that is called the same in the Julian calendar: ORC files have it for days before 1582-10-15."""
+    """Return the day, since 1970, that has the same date in the Julian calendar: ORC files have it for days before 1582-10-15."""
     year, month, of_month = (np.datetime64(day, "D")).item().timetuple()[:3]
     shift = (14 - month) // 12
     years, months = year + 4800 - shift, month + 12 * shift - 3
@@ -245,7 +245,7 @@ class BucketFile:
                     each.close()
 
     def remove(self) -> None:
-        """Take away a file that nobody will read."""
+        """Remove a file that nobody will read."""
         self.abandon()
         self._storage.remove(self._path)
 
@@ -281,8 +281,8 @@ class PlainFile:
             self._file.close()
 
     def remove(self) -> None:
-        """Take away a file that nobody will read."""
-        for each in (self._writer, self._file):  # a writer that is left open ends its file when it goes, and complains
+        """Remove a file that nobody will read."""
+        for each in (self._writer, self._file):  # an open writer would end its file when it is freed, and fail
             with suppress(OSError):
                 each.close()
         self._storage.remove(self._path)
@@ -308,9 +308,9 @@ class PlainOrcFile(PlainFile):
 
 
 class PlainParquetFile(PlainFile):
-    """A Parquet file of rows alone; times are written as Hive does, as instants of a zone, days as Hive's calendar has them.
+    """A Parquet file of rows alone. As by Hive, times are written as instants of a zone, and days in Hive's calendar.
 
-    The file says both in Hive's words. Its methods raise CanNotWrite. Source: Hive's DataWritableWriteSupport.
+    The file notes both in Hive's properties. Its methods raise CanNotWrite. Source: Hive's DataWritableWriteSupport.
     """
 
     def __init__(self, storage: Storage, path: str, schema: pa.Schema, zone: str) -> None:

@@ -38,7 +38,7 @@ def is_seen(batch: pa.RecordBatch, write_ids: SeenWriteIds) -> Any:
 
 
 class Deleted:
-    """Ids of rows that are gone."""
+    """Ids of deleted rows."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         parts = [ids_of(batch) for batch in batches]
@@ -60,7 +60,7 @@ class Deleted:
         return sum(map(len, self._rows.values()))
 
     def names(self, batch: pa.RecordBatch) -> Any:
-        """Return for each row whether it is gone, as a numpy array of booleans."""
+        """Return for each row whether it is deleted, as a numpy array of booleans."""
         out = np.zeros(batch.num_rows, dtype=bool)
         if not self._rows or not batch.num_rows:
             return out
@@ -82,7 +82,7 @@ def _seen_ids(paths: Sequence[str], write_ids: SeenWriteIds) -> Iterator[pa.Reco
 
 
 def kept(batches: Iterable[pa.RecordBatch], gone: Deleted, write_ids: SeenWriteIds) -> Iterator[pa.RecordBatch]:
-    """Keep the events that the snapshot sees and no delete event names, in portions: a stripe is let go before the next one is read."""
+    """Keep the events that the snapshot sees and no delete event names, in portions: a stripe is freed before the next one is read."""
     for batch in batches:
         keep = is_seen(batch, write_ids) & ~gone.names(batch)
         for begin in range(0, batch.num_rows, PORTION):
@@ -91,7 +91,7 @@ def kept(batches: Iterable[pa.RecordBatch], gone: Deleted, write_ids: SeenWriteI
 
 
 def _runs(*columns: Any) -> Any:
-    """Return where runs of equal values begin."""
+    """Return the places where runs of equal values begin."""
     if not len(columns[0]):
         return np.zeros(0, dtype=np.int64)
     differs = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])

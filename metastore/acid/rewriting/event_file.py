@@ -1,6 +1,6 @@
 """Write whole ORC files with PyArrow, on any stream; files of events get the notes of Hive's own writer at their end. Places no file.
 
-    hive.acid.key.index   `write id,bucket,row id;` of the last row of each stripe: by it a reader of some stripes knows which delete events
+    hive.acid.key.index   `write id,bucket,row id;` of the last row of each stripe: by it a reader of some stripes finds delete events that
                           concern them
     hive.acid.stats       `inserts,updates,deletes`
     hive.acid.version     2
@@ -31,16 +31,16 @@ DICTIONARY = 0.8
 """The share of distinct texts up to which a column has a dictionary, as with Hive."""
 STRIPE, STRIDE, BLOCK = "orc.stripe.size", "orc.row.index.stride", "orc.compress.size"
 SIZES = {STRIPE: 64 << 20, STRIDE: 10_000, BLOCK: 256 << 10}
-"""Properties of a table that Hive's and Spark's writers know by the same names, and their defaults."""
+"""Properties of a table that have the same names for Hive's and Spark's writers, and their defaults."""
 W = TypeVar("W", bound="_OrcWriter")
 _HEAD = b"ORC"
 """The beginning of every file."""
 CODECS = {"none": "uncompressed", "zlib": "zlib", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd"}
-"""PyArrow's names."""
+"""PyArrow's names of codecs, by ORC's names."""
 
 
 class OrcOptions(NamedTuple):
-    """How a table's ORC files are written: a name of `CODECS`, bytes of a stripe, rows of a row group, bytes of a compressed block."""
+    """Options of a table's ORC files: a name of `CODECS`, bytes of a stripe, rows of a row group, bytes of a compressed block."""
 
     codec: str = "snappy"
     stripe: int = SIZES[STRIPE]
@@ -49,7 +49,7 @@ class OrcOptions(NamedTuple):
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> OrcOptions:
-        """Read a table's parameters; Snappy, which every release of Hive reads, where they do not say. ValueError for a wrong size."""
+        """Read a table's parameters. The default codec is Snappy, which every release of Hive reads. ValueError for a wrong size."""
         sizes = {name: int(parameters.get(name, default)) for name, default in SIZES.items()}
         return cls(parameters.get("orc.compress", "snappy").lower(), sizes[STRIPE], sizes[STRIDE], sizes[BLOCK])
 
@@ -85,7 +85,7 @@ class _OrcWriter:
         self._rows = 0
 
     def _add(self, batch: pa.RecordBatch) -> None:
-        """Write rows. ValueError for a slice: PyArrow misplaces nulls of a struct that is one."""
+        """Write rows. ValueError for a slice: PyArrow misplaces nulls of a sliced struct."""
         if any(column.offset for column in batch.columns):
             raise ValueError("rows are a slice of others: filter or copy them first")
         self._writer.write(pa.Table.from_batches([batch], self._schema))
@@ -105,7 +105,7 @@ class _OrcWriter:
             self._abandon()
 
     def _abandon(self) -> None:
-        """Let go of PyArrow's writer: it writes an end when it goes, and takes the process with it where the stream is closed."""
+        """Close PyArrow's writer. It would write the end when it is freed, and end the process if the stream is closed by then."""
         self._sink.drop = True
         self._writer.close()
 
@@ -133,7 +133,7 @@ class EventWriter(_OrcWriter):
         super().__init__(stream, schema, options)
         self._deletes = deletes
         self._keys: dict[int, tuple[int, int, int]] = {}
-        """The id of the row after which a stripe may end, by how many rows the file then has."""
+        """The ids of rows after which a stripe may end, by the number of rows in the file up to there."""
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write events."""
@@ -154,7 +154,7 @@ class EventWriter(_OrcWriter):
 
 
 class _Sink(io.RawIOBase):
-    """Passes written bytes on, and keeps them, or drops them, from some moment on."""
+    """A stream that passes on written bytes. Once `keep` is set it keeps them too; once `drop` is set it drops them."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__()

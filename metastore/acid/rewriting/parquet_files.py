@@ -1,4 +1,4 @@
-"""Look whether Parquet files have times that Spark would not keep: Hive's have nanoseconds, Spark's times microseconds. Never writes."""
+"""Check whether Parquet files have times that Spark would not keep: Hive's have nanoseconds, Spark's times microseconds. Never writes."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ class Portion(NamedTuple):
 
 
 class Divider:
-    """Knows how a table is partitioned and bucketed.
+    """The division of a table's rows by partition and bucket.
 
     `fixed` names the one partition of all rows; without it each row has the partition columns after its data columns. Timestamps are
-    wall-clock times of `zone`, by which alone the hash of old tables differs.
+    wall-clock times of `zone`; only the hash of old tables depends on it.
     """
 
     def __init__(self, table: Table, *, fixed: str | None = None, zone: str = "UTC") -> None:
@@ -38,7 +38,7 @@ class Divider:
         self._keys = [(key.name.lower(), key.type) for key in table.partitionKeys or []] if fixed is None else []
         self._by = [name.lower() for name in table.sd.bucketCols or []]
         self.buckets = table.sd.numBuckets if self._by and (table.sd.numBuckets or 0) > 0 else 0
-        """How many there are; 0 in a table that is not bucketed."""
+        """The number of buckets; 0 in a table that is not bucketed."""
         self._version = int((table.parameters or {}).get("bucketing_version") or 1)
 
     def divide(self, rows: pa.RecordBatch) -> list[Portion]:
@@ -73,7 +73,7 @@ class Divider:
 
     @staticmethod
     def _named(places: Any, names: Sequence[str]) -> tuple[Any, Sequence[str]]:
-        """Give rows whose values have one name, such as an empty text and null, one place."""
+        """Give one place to rows whose values share a name, such as an empty text and null."""
         single = {name: place for place, name in enumerate(dict.fromkeys(names))}
         return (places, names) if len(single) == len(names) else (np.array([single[name] for name in names])[places], list(single))
 
@@ -85,7 +85,7 @@ class Divider:
 
 
 def repeated(kind: str, text: str, count: int) -> pa.Array:
-    """Return a partition's value so many times as the column of rows; `kind` is Hive's type, `text` as the partition spells it.
+    """Return a column that repeats a partition's value `count` times; `kind` is Hive's type, `text` the partition's spelling.
 
     Null for a text that is not a value of the type. Timestamps are wall-clock times.
     """

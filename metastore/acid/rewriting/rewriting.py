@@ -43,7 +43,7 @@ from metastore.rules.transactions.acid_directories import SeenWriteIds
 OLDEST, NEWEST = -292 * 365 * 86_400_000, 292 * 365 * 86_400_000
 """Milliseconds since 1970 between which PyArrow reads times, in any zone."""
 ERA = 2 * 86_400_000
-"""Milliseconds since 1970 from which on it writes them as Java reads them, in any zone: see `row_file`."""
+"""Milliseconds since 1970 from which on PyArrow writes times as Java reads them, in any zone: see `row_file`."""
 EVENTS_AT_A_TIME = 1 << 20
 _IDS = slice(2, 5)
 """The numbers of ORC's columns that hold a row's id."""
@@ -59,7 +59,7 @@ def no_watch(_rows: int) -> None:
 
 @dataclass(frozen=True)
 class Form:
-    """The form of the files to write: (name, Hive type) of the columns, in a folder; `zones` are the zones of readers' times."""
+    """The form of the files to write: (name, Hive type) of the columns, in a folder; `zones` are the zones of their writers or readers."""
 
     columns: list[tuple[str, str]]
     options: OrcOptions
@@ -67,7 +67,7 @@ class Form:
     zones: tuple[str, ...]
     folder: str
     passed: Callable[[int], None] = no_watch
-    """Is called with the number of rows before each portion is written; an error that it raises ends the work."""
+    """A function that is called with the number of rows before each portion is written; an error that it raises ends the work."""
 
     def schema(self) -> pa.Schema:
         """Return the columns of a file of events. CanNotCopy."""
@@ -119,7 +119,7 @@ def _event_writer(form: Form, schema: pa.Schema, *, deletes: bool) -> Callable[[
 
 
 def _row_writer(form: Form) -> Callable[[Any], Any]:
-    from metastore.acid.rewriting.row_file import RowWriter  # pyorc is not where only Spark's own writer works
+    from metastore.acid.rewriting.row_file import RowWriter  # executors may lack pyorc: only Spark's own writer works there
 
     return lambda stream: RowWriter(stream, form.columns, form.options)
 
@@ -166,7 +166,7 @@ def _sources(form: Form, bucket: Bucket, schema: pa.Schema, footers: list[Footer
 
 
 def _stored(bucket: Bucket, path: str, length: int | None) -> Iterator[pa.RecordBatch]:
-    """Read a file once it is its turn."""
+    """Yield the rows of a file, which is opened only when they are needed."""
     for batch in stored_events(open_orc(path, length)):
         yield batch.filter(_is_of(batch, bucket)) if bucket.is_mixed else batch
 
@@ -203,7 +203,7 @@ def _check_events(path: str, there: pa.Schema, schema: pa.Schema) -> None:
 
 
 def _check_columns(path: str, there: pa.DataType, wanted: pa.DataType) -> None:
-    """Raise CanNotCopy unless a file's columns, under any names, have the table's types; the last may have been added later."""
+    """Raise CanNotCopy unless a file's columns, under any names, have the table's types; the table's last ones may be missing."""
     if there.num_fields > wanted.num_fields or any(
         there.field(place).type != wanted.field(place).type for place in range(there.num_fields)
     ):
@@ -211,7 +211,7 @@ def _check_columns(path: str, there: pa.DataType, wanted: pa.DataType) -> None:
 
 
 def _fitted(schema: pa.Schema, columns: Columns, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Call the columns as the table does, and add those that were added to it later."""
+    """Give columns the table's names, and add nulls for columns that the table got later."""
     row, wanted = each_column(by_place(batch.column("row"), columns), columns, unpadded), list(schema.field("row").type)
     there = row.type.num_fields
     if there < len(wanted):

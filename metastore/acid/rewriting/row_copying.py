@@ -29,11 +29,11 @@ from metastore.acid.rewriting.row_file import RowWriter
 ROWS_AT_A_TIME = 10_000
 _TEXT = re.compile(r"varchar\(\d+\)")
 _IDS = event_schema(pa.int64())
-"""Events whose rows are known by their places in a list."""
+"""The columns of events that have a place in a list of rows instead of a row."""
 
 
 class _Moments(AsIs):
-    """Times are (seconds, nanoseconds) since 1970."""
+    """A converter of times that are (seconds, nanoseconds) since 1970."""
 
     @staticmethod
     def from_orc(*given: Any) -> Any:
@@ -129,7 +129,7 @@ def _missing(form: Form, path: str, there: Any) -> tuple[None, ...]:
 
 
 def _left(sources: Iterable[Iterator[tuple[Any, ...]]], gone: Deleted, form: Form) -> Iterator[tuple[pa.RecordBatch, Rows]]:
-    """Yield the ids of rows that are left, the last column being their places in the rows beside them, and the rows."""
+    """Yield the ids of the rows that are left, and the rows. The last column of the ids is a row's place in the portion that was read."""
     for source in sources:
         while found := list(islice(source, ROWS_AT_A_TIME)):
             *ids, rows = zip(*found, strict=True)

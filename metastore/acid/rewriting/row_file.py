@@ -1,7 +1,7 @@
-"""Write whole ORC files of events row by row with pyorc, as `event_file` does with PyArrow: times before 1970 are only right so.
+"""Write whole ORC files of events row by row with pyorc, as `event_file` does with PyArrow: only pyorc writes times before 1970 right.
 
-PyArrow's writer gives ORC the fraction of a second before 1970 as a negative number, which Java reads as another. This module places no
-file.
+PyArrow's writer gives ORC the fraction of a second before 1970 as a negative number, which Java reads as another time. This module places
+no file.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class RowWriter:
         self.write_values(batch, values if row.type.num_fields else repeat(()))
 
     def write_values(self, batch: pa.RecordBatch, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Write events whose rows are Python's: the last column of the batch is passed over."""
+        """Write events whose rows are Python values; the last column of the batch is ignored."""
         ids = (column.to_pylist() for column in batch.columns[:-1])
         self._writer.writerows(zip(*ids, rows, strict=False))
         self._rows += batch.num_rows

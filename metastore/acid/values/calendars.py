@@ -1,6 +1,7 @@
 """Bring days and times of files into the calendar of Arrow and Spark, and back: before 1582-10-15 the files count Julian days.
 
-Hive and Spark write ORC so and take every file to be written so; Hive does in Parquet too, unless a file says otherwise. Reads no file.
+Hive and Spark write ORC in this way, and read every file in this way. Hive does the same in Parquet, unless a file notes another calendar.
+Reads no file.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _moved_days(values: Any, number: pa.DataType, per_day: int, move: Callable[[
 
 
 def proleptic_days(days: Any) -> Any:
-    """Return the days, since 1970, of the proleptic Gregorian calendar that are called as Julian days are; numpy arrays of int64."""
+    """Return Julian days as days with the same dates in the proleptic Gregorian calendar: numpy arrays of int64, since 1970."""
     shifted = days + _JULIAN_EPOCH + 32082
     years = (4 * shifted + 3) // 1461
     rest = shifted - 1461 * years // 4
@@ -76,7 +77,7 @@ def proleptic_days(days: Any) -> Any:
 
 
 def hybrid_days(days: Any) -> Any:
-    """Return the days, since 1970, that are called in the Julian calendar as proleptic ones are; numpy arrays of int64."""
+    """Return proleptic days as days with the same dates in the Julian calendar: numpy arrays of int64, since 1970."""
     dates = days.astype("datetime64[D]")
     months = dates.astype("datetime64[M]")
     years, month = months.astype(np.int64) // 12 + 1970, months.astype(np.int64) % 12 + 1

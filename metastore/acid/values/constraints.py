@@ -57,7 +57,7 @@ class Constraints:
 
     @classmethod
     def read(cls, client: Client, table: Table) -> Constraints:
-        """Ask the metastore for a table's constraints; one that knows of none, such as Hive 2's, has none. MetaException."""
+        """Read a table's constraints from the metastore; none from one without methods for them, such as Hive 2's. MetaException."""
 
         def listed(method: str, request: Callable[..., Any]) -> list[Any]:
             try:
@@ -99,7 +99,7 @@ class Constraints:
             )
 
     def constant(self, column: str, kind: str, now: datetime) -> Any:
-        """Return the default of a column of a Hive type, None of one without; `now` is the wall-clock time. CanNotKeepConstraint."""
+        """Return the default of a column of a Hive type, None for one without; `now` is the wall-clock time. CanNotKeepConstraint."""
         found = self.defaults.get(column)
         if found is None:
             return None
@@ -118,7 +118,7 @@ class Constraints:
 
 
 def _cast(value: Any, kind: str) -> Any:
-    """Return a constant as Hive casts it to a type, to which a default's own type is the same. ValueError, ArithmeticError."""
+    """Return a constant as Hive casts it to a column's type. ValueError, ArithmeticError."""
     name = kind.strip().lower()
     limit = limit_of(kind)
     if value is None:

@@ -18,10 +18,10 @@ _WHOLE = {"tinyint": 3, "smallint": 5, "int": 10, "integer": 10, "bigint": 19}
 
 
 def loss(there: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, str]]) -> str | None:
-    """Return why a file, given by the (name, Hive type) of its columns, can not be rewritten in a table's columns, None if it can.
+    """Return the reason why a file, given by its columns' (name, Hive type), can not be rewritten in a table's columns; None if it can.
 
-    It can where a metastore lets the one type become the other, as Hive's compactor does: readers then see the same as before, though a
-    float that became a string is not a float any more.
+    It can where a metastore allows the change of type, as with Hive's compactor: readers then see the same values as before, though a float
+    that became a string is not a float any more.
     """
     if len(there) > len(wanted) and any(mine.lower() != name.lower() for (mine, _), (name, _) in zip(there, wanted, strict=False)):
         return f"it has {len(there)} columns, the table {len(wanted)} of which some are called otherwise: which were dropped is not known"

@@ -1,6 +1,6 @@
 """Return Arrow arrays in the types of a table's columns as they are, or refuse them: nothing is cut, rounded, lost or made null.
 
-Floats are the exception that their types are: they take the nearest number to a decimal or a wider float, but no other whole number, and no
+Floats are an exception by their nature: they take the nearest number to a decimal or a wider float, but no other whole number, and no
 infinity for a finite number.
 """
 
@@ -17,7 +17,7 @@ from metastore.acid.values.nested import lists, maps, structs
 from metastore.acid.values.types import arrow_type, parts
 
 FIRST_DAY, LAST_DAY = -719162, 2932896
-"""0001-01-01 and 9999-12-31, the days that Hive knows, in days since 1970."""
+"""0001-01-01 and 9999-12-31, Hive's first and last day, in days since 1970."""
 _DAY = 86_400_000_000
 
 

@@ -1,7 +1,7 @@
 """Find the columns of an ORC file that hold maps with null keys: Hive writes them, Spark and Arrow can not hold them.
 
-Spark takes a null key of numbers for 0 and fails for other types, Arrow ends the process: such columns are never read by either. The sign
-is that the statistics of the column of keys do not exclude nulls. This module opens no file.
+Spark reads a null key of numbers as 0 and fails for other types, Arrow ends the process: such columns are never read by either. They are
+found by the statistics of the column of keys, which do not exclude nulls. This module opens no file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def with_null_keys(kinds: Sequence[str], number: int, may_have_nulls: Callable[[
 
 
 def _numbered(kind: str, number: int, keys: list[int]) -> int:
-    """Note the numbers of the keys of maps within a type whose own number is given; return the next number."""
+    """Add the column numbers of map keys within a type to `keys`; `number` is the type's own. Return the next number."""
     inner = [each for _, each in parts(kind)] if "<" in kind else []
     if kind.startswith("map"):
         keys.append(number + 1)

@@ -50,7 +50,7 @@ def parts(kind: str) -> list[tuple[str, str]]:
 
 
 def _field(text: str) -> tuple[str, str]:
-    """Read `name:type`, the name perhaps in back quotes, as ORC writes names of other than letters and digits."""
+    """Read `name:type`. ORC writes names with other characters than letters and digits in back quotes."""
     if match := _QUOTED.match(text):
         return match[1].replace("``", "`"), match[2].strip()
     name, _, kind = text.partition(":")
@@ -64,7 +64,7 @@ def decimal_of(kind: str) -> tuple[int, int] | None:
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """Return the Arrow type that holds a Hive type's values; timestamps have no zone and microseconds. UnknownType."""
+    """Return the Arrow type that holds a Hive type's values; timestamps have microseconds and no zone. UnknownType."""
     text = kind.strip().lower()
     if (found := _SIMPLE.get(text)) is not None:
         return found

@@ -26,7 +26,7 @@ def show(
     hive_site: HiveSite = None,
     assignments: Assignments = None,
 ) -> None:
-    """Print the tokens with their owners and ends; ended tokens stay until the server removes them. Times are UTC."""
+    """Print the tokens with their owners and the times of their ends, in UTC. Ended tokens stay until the server removes them."""
     from metastore.store.accounts import delegation_tokens
 
     with opened(db, config, hive_site, assignments) as database:
@@ -59,7 +59,7 @@ def revoke(
 ) -> None:
     """Remove the tokens of a user, and those that the user got for others. They are refused from then on.
 
-    A connection that one of them opened is refused its next call, at the latest after five seconds.
+    On a connection that was opened with one of them, the next call is refused, after five seconds at the latest.
     """
     from metastore.service.accounts import delegation_tokens
 

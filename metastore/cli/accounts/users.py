@@ -31,7 +31,7 @@ def add(
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a user a password, in place of an earlier one, or a further key. The password is asked for, or read from standard input."""
+    """Set a user's password, in place of an earlier one, or add a key. The password is asked for, or read from standard input."""
     from metastore.service.accounts import users
 
     password = None
@@ -97,9 +97,9 @@ def revoke(
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a user's passwords and keys, or one of them, and all delegation tokens of the user, and those that the user got for others.
+    """Remove a user's passwords and keys, or one of them, and all delegation tokens that the user owns or got for others.
 
-    A connection that they opened is refused its next call, at the latest after five seconds.
+    On a connection that was opened with one of them, the next call is refused, after five seconds at the latest.
     """
     from metastore.service.accounts import users
 

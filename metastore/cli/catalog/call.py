@@ -20,7 +20,7 @@ def call(
     ] = None,
     uri: Uri = DEFAULT_URI,
     tls_ca: TlsCa = None,
-    as_json: AsJson = True,  # it prints nothing else; programs may say so to every command
+    as_json: AsJson = True,  # the output is always JSON; programs may give the option to every command
 ) -> None:
     """Call any method on any server and print its result as JSON.
 

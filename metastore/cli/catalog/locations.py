@@ -1,4 +1,4 @@
-"""`metastore locations`: let users, groups and roles put data outside of their databases. It speaks to the database, not to a server."""
+"""`metastore locations`: let users, groups and roles put data outside of their databases. It works on the database, not on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read objects by their names from a server of any release. A missing object is an error, where a list would be empty."""
+"""Read objects by their names from a server of any release. A missing object is an error, also where its list would be empty."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def in_catalog(catalog: str | None, name: str) -> str:
-    """Name a database in a catalog as the methods without a request struct take it."""
+    """Return the name of a database in a catalog, as methods without a request struct take it."""
     return f"@{catalog}#{name}" if catalog else name
 
 

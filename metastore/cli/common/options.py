@@ -1,4 +1,4 @@
-"""Options that several commands share, and how a failure is shown. Never reads a configuration before a command runs."""
+"""Options that several commands share, and the output of failures. Never reads a configuration before a command runs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tls(authorities: Path | None) -> ssl.SSLContext | None:
 
 
 def fail(message: str, status: int = 1) -> NoReturn:
-    """Print an error, without passwords of URLs, and end with its status."""
+    """Print an error, without passwords of URLs, and end the command with a status."""
     typer.echo(f"metastore: {without_passwords(message)}", err=True)
     raise typer.Exit(status)
 
@@ -67,7 +67,7 @@ def settings(options: dict[str, object], config_file: Path | None, hive_site: Pa
 def opened(
     db: str | None, config: ConfigFile, hive_site: HiveSite, assignments: Assignments, *, current: bool = True
 ) -> Iterator[Database]:
-    """Open the database of the settings; its refusal ends the command, and so does another schema where a `current` one is needed."""
+    """Open the database of the settings. A refusal ends the command, and with `current` a schema that is not this version's."""
     chosen = settings({"db": db}, config, hive_site, assignments)
     from metastore.errors import MetastoreError
     from metastore.store.core import migrate
@@ -87,7 +87,7 @@ def opened(
 
 @contextmanager
 def asking(uri: str, tls_ca: Path | None) -> Iterator[Client]:
-    """Connect to a server; a refusal, and a server that does not answer, ends the command."""
+    """Connect to a server. A refusal ends the command, and so does a server that does not answer."""
     from thriftpy2.thrift import TApplicationException, TException
 
     from metastore.client import connect

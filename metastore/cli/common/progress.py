@@ -1,4 +1,4 @@
-"""Show how far long work has come: a bar on a terminal, a line for each step elsewhere. It writes to standard error alone."""
+"""Show the progress of long work: a bar on a terminal, a line for each step elsewhere. It writes to standard error alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Step = Callable[[str], None]
 
 @contextmanager
 def steps(title: str, total: int | None) -> Iterator[Step]:
-    """Yield the function to call after each of `total` steps; None if their number is not known."""
+    """Yield the function to call after each of `total` steps; `total` is None if their number is not known."""
     if sys.stderr.isatty():
         with _bar(title, total) as step:
             yield step
@@ -36,9 +36,9 @@ def steps(title: str, total: int | None) -> Iterator[Step]:
 
 @contextmanager
 def amount(title: str, unit: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Yield the function to call with the number of further items done; rate and time left are shown, of `total` if it is known.
+    """Yield the function to call with the number of further items that are done. It shows the rate, and with `total` the time left.
 
-    A bar on a terminal; elsewhere a line every ten seconds, and one at the end.
+    On a terminal one line is updated, elsewhere a line is added every ten seconds. A last line is printed at the end.
     """
     done, begun = 0, time.monotonic()
     shown = begun

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from metastore.cli.common.options import DEFAULT_PORT, fail, tls
 
 _TIMEOUT, _PATIENCE = 20.0, 5.0
-"""Seconds that a page may take, and one that a command can do without."""
+"""Seconds to wait for a page, and for a page that a command can do without."""
 
 
 class _NoLogin(ValueError):
@@ -41,7 +41,7 @@ def _address(uri: str, tls_ca: Path | None) -> str:
 
 
 def _read(uri: str, tls_ca: Path | None, path: str, timeout: float) -> str:
-    """Return the text of a page. Raises OSError (HTTPError and URLError are), ValueError."""
+    """Return the text of a page. Raises OSError (HTTPError and URLError are OSErrors), ValueError."""
     from urllib.request import Request, urlopen
 
     address = _address(uri, tls_ca)
@@ -53,7 +53,7 @@ def _read(uri: str, tls_ca: Path | None, path: str, timeout: float) -> str:
 
 
 def waiting_since(uri: str, tls_ca: Path | None) -> dict[int, int]:
-    """Return by the id of each lock that waits since when, in milliseconds; nothing where the server does not say, as Hive's own."""
+    """Return the times in milliseconds since which locks wait, by the locks' ids; empty for a server without this page, as Hive's own."""
     try:
         waiting: dict[str, int] = json.loads(_read(uri, tls_ca, "/api/v1/lock-waits", _PATIENCE))["waiting_since_ms"]
     except (OSError, ValueError, KeyError):  # HTTPError and URLError are OSError

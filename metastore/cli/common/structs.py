@@ -14,11 +14,11 @@ _WHOLE = (TType.BYTE, TType.I16, TType.I32, TType.I64)
 
 
 class Misfit(Exception):
-    """A JSON value does not fit the declared type; the message names the place and both."""
+    """A JSON value does not fit the declared type; the message has the place, the type and the value."""
 
 
 def to_thrift(kind: int, detail: Any, value: Any, place: str) -> Any:
-    """Convert a JSON value to a Thrift type; `detail` is thriftpy2's declaration of it, `place` names it in errors."""
+    """Convert a JSON value to a Thrift type; `detail` is thriftpy2's declaration of the type, `place` names the value in errors."""
     if kind == TType.STRUCT:
         return _to_struct(detail, value, place)
     if kind in {TType.LIST, TType.SET}:
@@ -81,7 +81,7 @@ def _named(spec: tuple[Any, ...], item: Any) -> Any:
 
 
 def _detail(spec: tuple[Any, ...]) -> Any:
-    """A field's element type, struct or enum; thriftpy2 leaves it out of the declarations of plain types."""
+    """Return a field's element type, struct or enum; None for plain types, whose declarations in thriftpy2 have none."""
     return spec[2] if len(spec) == 4 else None
 
 

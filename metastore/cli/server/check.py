@@ -1,4 +1,4 @@
-"""`metastore check`: look for files of transactional tables that readers take otherwise than they are meant. Never changes them."""
+"""`metastore check`: find files of full-ACID tables with rows of another bucket, or with names that Hive refuses. Never changes them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def check(name: Name = None, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None, as_js
 
 
 def _tables(client: Client, name: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the tables that a name means."""
+    """Yield database and name of each table that the argument selects."""
     if name is not None and "." in name:
         database, table = name.split(".", 1)
         yield database, table

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
 MOST_SKEW = 5.0
-"""Seconds between the clocks of this machine and of the database's; time-outs of transactions are measured by several machines' clocks."""
+"""Seconds by which the clocks of this machine and the database may differ: time-outs of transactions are measured by several clocks."""
 FEW_DESCRIPTORS, MANY_DESCRIPTORS = 1024, 8192
 DAYS_LEFT = 14
 _NO_CHECK_TIME = ssl.VerifyFlags(0x200000)
-"""OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python does not name."""
+"""OpenSSL's X509_V_FLAG_NO_CHECK_TIME, for which Python has no name."""
 SLOW_DATABASE = 0.02
 """Seconds of a round trip above which every call takes long."""
 
@@ -202,7 +202,7 @@ def _clock(ahead: float) -> Finding:
 
 
 def _warehouse(config: Config) -> Iterator[Finding]:
-    """Make a directory below each root, write a file in it, read it, and take all away again."""
+    """Make a directory below each root, write a file in it, read it, and remove all of it again."""
     from metastore.errors import MetastoreError
     from metastore.warehouse import Warehouse
 
@@ -229,7 +229,7 @@ def _warehouse(config: Config) -> Iterator[Finding]:
 
 
 def _take_away(warehouse: Warehouse, made: list[str]) -> None:
-    """Remove the last directory with its file, and those above it that were made too and are empty."""
+    """Remove the last made directory with its file, and then the other made directories, if they are empty."""
     warehouse.delete_all(made[-1:], purge=True)
     for directory in reversed(made[:-1]):
         warehouse.remove_if_empty(directory)

@@ -20,7 +20,7 @@ def health(
     uri: Annotated[str | None, typer.Option(help="Server elsewhere, thrift://HOST:PORT, in place of --port.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the answer of a probe; the exit status is 0 if all is well. It asks with TLS where the server wants that."""
+    """Print the answer of a probe. The exit status is 0 if all is well. TLS is used where the server needs it."""
     from urllib.error import HTTPError
     from urllib.request import urlopen
 

@@ -23,9 +23,9 @@ def show_config(
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show every setting, its value and where it came from, and how each property of Hive's is treated.
+    """Show every setting, its value and its source, and the judgement on each property of Hive's.
 
-    `serve` with the same options would use these values. `--check` lists only properties of Hive's, with those that would end a start.
+    `serve` with the same options would use these values. `--check` lists only properties of Hive's, also those that would prevent a start.
     """
     chosen = settings({"db": db}, config, hive_site, assignments)
     wanted = set(names or ())

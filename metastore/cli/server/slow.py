@@ -65,7 +65,7 @@ def row(call: dict[str, Any]) -> tuple[str, ...]:
 
 
 def narrow_row(call: dict[str, Any]) -> tuple[str, ...]:
-    """Return a call as the cells of a table below `NARROW`; of the parts of its time those that took any."""
+    """Return a call as the cells of a table below `NARROW`, without the parts of its time that took none."""
     when, took, *_ = row(call)
     outcome, query = call["outcome"], call["query"]
     what = [f"{call['method']} {call['object']}".strip(), outcome if outcome != "ok" else "", f"query {query}" if query else ""]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 METHODS, LOCKS, SLOW = 15, 8, 5
-"""How many of each are shown."""
+"""The largest numbers of methods, locks and slow calls that are shown."""
 
 
 class Calls(NamedTuple):
@@ -49,7 +49,7 @@ class Sample:
 
 
 def read_sample(text: str, at: float) -> Sample:
-    """Return the sample that metrics in Prometheus's text hold, read at a time of the monotonic clock."""
+    """Return the sample in metrics of Prometheus's text format. They were read at the time `at` of the monotonic clock."""
     from prometheus_client.parser import text_string_to_metric_families
 
     sample = Sample(at)
@@ -76,7 +76,7 @@ class View(NamedTuple):
 
 
 def view(before: Sample, now: Sample, waiting: list[Sequence[str]], calls: list[dict[str, Any]]) -> View:
-    """Return the text to show of the time between two samples, of the locks that wait and the slow calls."""
+    """Return the screen for the time between two samples, with the waiting locks and the slow calls."""
     passed = max(now.at - before.at, 1e-9)
     rates = []
     for method, (number, errors, seconds) in now.calls.items():
@@ -132,7 +132,7 @@ def top(
 
 
 def _print(shown: View, *, as_json: bool) -> None:
-    """Print a view as lines; with `as_json` as one line of JSON, so that each look is a document."""
+    """Print a view as lines; with `as_json` as one line of JSON, so that each view is a document."""
     if as_json:
         tables = {title: [dict(zip(header, row, strict=True)) for row in rows] for title, header, rows in shown.tables}
         typer.echo(json.dumps({"line": shown.line, **tables}, ensure_ascii=False))

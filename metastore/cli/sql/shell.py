@@ -27,7 +27,7 @@ File = Annotated[
 ]
 Confs = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be given several times.")]
 Session = Any
-"""A SparkSession: this package knows PySpark only where a command needs it."""
+"""A SparkSession. PySpark is imported only by commands that need it."""
 PROMPT, FURTHER = "metastore> ", "         > "
 HELP = "A statement ends with a semicolon, and may take several lines. `exit;` ends the shell, Ctrl-C stops the running statement."
 
@@ -41,7 +41,7 @@ def sql(
     conf: Confs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run SQL statements on Spark; without -e and -f as they are typed. The first that fails ends it with status 1, but for typed ones."""
+    """Run SQL statements on Spark, without -e and -f as they are typed. The first failure ends it with status 1, but not in the shell."""
     text = _text(execute or [], file)
     spark = _session(uri, master, conf or [])
     try:
@@ -80,7 +80,7 @@ def _session(uri: str, master: str | None, conf: list[str]) -> Session:
         fail(f"SQL runs on Spark: pip install '.[spark]' in the checkout of metastore ({error})")
     settings = {"spark.app.name": "metastore sql", "spark.sql.catalogImplementation": "hive", "spark.ui.enabled": "false"}
     if master is None or master.startswith("local"):
-        settings["spark.sql.shuffle.partitions"] = "8"  # 200, Spark's own, are for clusters
+        settings["spark.sql.shuffle.partitions"] = "8"  # Spark's default of 200 is for clusters
     settings |= dict(setting.split("=", 1) for setting in conf)
     spark = open_session(uri, master, settings)
     spark.sparkContext.setLogLevel("ERROR")
@@ -118,7 +118,7 @@ def _run(spark: Session, as_json: bool, statement: str) -> bool:
 
 
 def _let_go() -> None:
-    """End the snapshots of printed results, so that their locks hold nobody up."""
+    """End the snapshots of printed results, so that their locks hold up no other transaction."""
     from metastore.spark.transaction.readers import close_all
 
     close_all()
@@ -171,7 +171,7 @@ def _until_wrong(spark: Session, as_json: bool, statements: Iterable[str]) -> No
 
 
 def _history() -> Callable[[], None]:
-    """Let lines be edited and found again, where Python has readline; return the function that saves the history."""
+    """Turn on the editing and the history of lines, where Python has readline; return the function that saves the history."""
     try:
         import readline
     except ImportError:

@@ -1,4 +1,4 @@
-"""`metastore compactions`: look at the compaction queue of any server, queue, try again, take off. Never compacts anything itself."""
+"""`metastore compactions`: show the compaction queue of any server; queue, retry and abort compactions. Never compacts anything itself."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def list_compactions(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """List compactions that wait, run or are cleaned; a waiting one with the reason."""
+    """List compactions that wait, run or are cleaned, and the reasons for waiting."""
     from metastore import idl
 
     if state is not None and state not in LETTERS:
@@ -104,7 +104,7 @@ def _row(entry: ShowCompactResponseElement, opened: Mapping[int, TxnInfo], now: 
 
 
 def reason(entry: ShowCompactResponseElement, opened: Mapping[int, TxnInfo], now: int) -> str:
-    """Say why a compaction waits, or why it ended; `opened` holds the open transactions in ascending order."""
+    """Return the reason for which a compaction waits or has ended; `opened` holds the open transactions in ascending order."""
     if entry.state == STATE_TEXTS[INITIATED]:
         pool = "" if entry.poolName in (None, DEFAULT_POOL) else f" of pool {entry.poolName}"
         if entry.errorMessage and entry.workerVersion:
@@ -129,7 +129,7 @@ def reason(entry: ShowCompactResponseElement, opened: Mapping[int, TxnInfo], now
 
 
 def duration(seconds: int) -> str:
-    """Write a number of seconds as people do: 45 s, 5 min, 3 h, 2 d."""
+    """Return a number of seconds as a text with its largest unit: 45 s, 5 min, 3 h, 2 d."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds // size} {unit}"
@@ -177,7 +177,7 @@ def retry(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """Queue a compaction again that failed, was refused, was aborted or did not start."""
+    """Queue a compaction again that has ended: one that failed, was refused, was aborted, did not start, or succeeded."""
     from metastore import idl
 
     with asking(uri, tls_ca) as client:
@@ -202,7 +202,7 @@ def retry(
 
 @app.command()
 def abort(keys: Ids, uri: Uri = DEFAULT_URI, tls_ca: TlsCa = None, as_json: AsJson = False) -> None:
-    """Remove compactions from the queue that have not begun, or that a process of a server (`compactor_worker_threads`) runs."""
+    """Abort compactions that have not begun, or that run in a process of a server (`compactor_worker_threads`)."""
     from metastore import idl
 
     with asking(uri, tls_ca) as client:

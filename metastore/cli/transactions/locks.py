@@ -1,4 +1,4 @@
-"""`metastore locks`: show the locks of any metastore with the locks that each waits for, and release some. Never guesses which."""
+"""`metastore locks`: show the locks of any metastore with the locks that each waits for, and release the named ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show(
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
 ) -> None:
-    """List locks: object, type, whether granted or waiting for which lock, owner, and time of the last heartbeat."""
+    """List locks: object, type, state, the lock that each waits for, owner, and time of the last heartbeat."""
     from metastore.idl import ShowLocksRequest
 
     database, _, table = (name or "").partition(".")
@@ -64,13 +64,13 @@ def show(
 
 
 def with_waits(found: list[dict[str, Any]], uri: str, tls_ca: Path | None) -> list[dict[str, Any]]:
-    """Return locks with since when they wait, where the server says that: Thrift has no place for it."""
+    """Return locks with the beginnings of their waits, if the server has a page of them: Thrift has no field for these times."""
     since = waiting_since(uri, tls_ca) if any(each["state"] == "waiting" for each in found) else {}
     return [{**each, "waiting_ms": since.get(each["id"]) if each["state"] == "waiting" else None} for each in found]
 
 
 def values_of(each: Any) -> dict[str, Any]:
-    """Return a component of a lock that `show_locks` answered, in the words of the glossary; times are in milliseconds."""
+    """Return a component of a lock from the reply of `show_locks`, in the words of the glossary; times are in milliseconds."""
     from metastore.idl import LockState, LockType
 
     types = {

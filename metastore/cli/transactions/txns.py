@@ -1,4 +1,4 @@
-"""`metastore txns`: show which transactions of any metastore are open or aborted, and abort some. Never guesses which."""
+"""`metastore txns`: show the open and aborted transactions of any metastore, and abort the named ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ app = typer.Typer(help="Show and abort transactions.", no_args_is_help=True)
 
 
 def age(then: int | None, now: int) -> str:
-    """Return how long ago a time was, in its two largest units; both in milliseconds."""
+    """Return the time from `then` to `now`, both in milliseconds, as a text with its two largest units."""
     if not then:
         return ""
     seconds = max(0, now - then) // 1000
@@ -103,7 +103,7 @@ def abort(
 
 
 def print_done(verb: str, done: list[int], wrong: list[str], *, as_json: bool) -> None:
-    """Print which ids something was done to, and end with status 1 where something was wrong."""
+    """Print the ids that were processed, after `verb`. Errors end the command with status 1."""
     if as_json:
         typer.echo(json.dumps({verb: done, "errors": wrong}, indent=2, ensure_ascii=False))
     else:

@@ -62,7 +62,7 @@ def _print_skipped(texts: Iterable[str]) -> None:
 
 
 def _print_round(done: Round, seconds: float, before: Collection[str], as_json: bool) -> None:
-    """Print a line for a round of `follow`, and lines for the objects that it left out and the round before did not (`before`)."""
+    """Print a line for a round of `follow`, and one for each object that it left out, except those of the round before (`before`)."""
     if as_json:
         found = {"changed": done.changed, "written": done.written, "removed": done.removed, "events": done.events}
         typer.echo(json.dumps({**found, "skipped": done.moved.skipped, "seconds": round(seconds, 3)}, ensure_ascii=False))
@@ -129,7 +129,7 @@ def restore(
 
 
 def _toml(path: Path) -> str:
-    """Return the settings of a hive-site.xml as TOML; one that does not fit ends the command."""
+    """Return the settings of a hive-site.xml as TOML. A setting that does not fit ends the command."""
     from metastore.config import ConfigError, load
     from metastore.config.written import toml
 
@@ -163,7 +163,7 @@ def import_(
     hive_site: HiveSite = None,
     assignments: Assignments = None,
 ) -> None:
-    """Take over all that another metastore holds into an empty database, on which no server runs. The source is not changed."""
+    """Write all objects of another metastore into an empty database, on which no server runs. The source is not changed."""
     if settings_of is not None:
         typer.echo(_toml(settings_of), nl=False)
         return

@@ -50,7 +50,7 @@ def chosen(include: list[str] | None, exclude: list[str] | None, kinds: list[str
 
 
 def asking(connections: int, rate: float | None, tls_ca: Path | None) -> Asking:
-    """Return how servers are asked."""
+    """Return the options of connections to servers: their number, the rate of calls, and TLS."""
     from metastore.transfer.opening import Asking
 
     return Asking(connections, rate, tls(tls_ca))

@@ -1,4 +1,4 @@
-"""`metastore shadow`: answer from one metastore and compare another with it on the same calls. No rule of it stands here."""
+"""`metastore shadow`: answer from one metastore and compare another with it on the same calls. Its rules are in `shadow`."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def shadow(
 ) -> None:
     """Pass calls on to one metastore, ask another the same reads, and count by method how often they agree.
 
-    Clients get the primary's bytes, and changes go to it alone without --send-changes. It runs until SIGTERM or Ctrl-C, then prints the
-    counts. How clients log in and whether they speak TLS say the server's settings; how it logs in to both, METASTORE_CLIENT_LOGIN and its
-    like.
+    Clients get the primary's replies unchanged. Changes are sent to the primary alone, unless --send-changes is given. It runs until
+    SIGTERM or Ctrl-C, then prints the counts. The server's settings determine the logins and TLS of clients. The login to both metastores
+    is taken from METASTORE_CLIENT_LOGIN and the other METASTORE_CLIENT_ variables.
     """
     from metastore import app
     from metastore.cli.common.structs import to_json

@@ -1,4 +1,4 @@
-"""Parts that pages share: the number of rows, where the next page begins, and parts that may be missing. It shows nothing itself."""
+"""Parts that pages share: the number of rows of a page, names, locks, and contents that may be missing. It shows nothing itself."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Compaction:
     initiator: str | None
     worker: str | None
     job: str | None
-    """The job of the worker, of a server's own how far it is."""
+    """The job of the worker; for a server's own worker, its progress."""
     transaction: int | None
     highest_write_id: int | None
     error: str | None

@@ -65,7 +65,7 @@ class Event:
     table: str | None
     format: str | None
     message: str
-    """As its readers get it, decompressed and indented where it is JSON."""
+    """The message as the log's readers get it, decompressed and indented where it is JSON."""
 
 
 def event(visit: Visit, id: int) -> Event:  # noqa: A002  # the name in the path

@@ -31,12 +31,12 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """How the server does."""
+    """The health of the server."""
 
     version: str
     problems: list[Problem]
     open_transactions: int | None
-    """None, as in the next ones, where the database could not be asked."""
+    """The number of open transactions; None, like the next fields, where the database could not be asked."""
     oldest_transaction: float | None
     """Age of the oldest open transaction, in seconds."""
     locks: dict[str, int] | None
@@ -50,7 +50,7 @@ class Front:
 
 
 def front(visit: Visit) -> Front:
-    """Show how the server does, problems first."""
+    """Show the health of the server, problems first."""
     state: ServerState = visit.run("show_state", look=visit.look)
     seen = state.seen
     problems = [Problem("The database can not be asked: calls fail. The server's log has the reason.", "/ui/settings", urgent=True)]

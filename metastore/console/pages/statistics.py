@@ -60,7 +60,7 @@ def _text(value: Any) -> str | None:
             return (datetime.date(1970, 1, 1) + datetime.timedelta(days=days)).isoformat()
         if (seconds := getattr(value, "secondsSinceEpoch", None)) is not None:
             return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):  # clients may say anything
+    except (OverflowError, ValueError, OSError):  # clients may send any number
         return str(next(iter(vars(value).values())))
     if (unscaled := getattr(value, "unscaled", None)) is not None:
         from decimal import Decimal

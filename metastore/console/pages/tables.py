@@ -76,7 +76,7 @@ class Snapshot:
     """A snapshot of an Iceberg table; time in milliseconds."""
 
     id: str
-    """A number that JSON of a browser would round."""
+    """A number as text: a browser would round it in JSON."""
     parent: str | None
     time: int
     operation: str | None

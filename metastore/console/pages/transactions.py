@@ -90,7 +90,7 @@ class OneTransaction:
     waits_for: list[Holder]
     holds_up: list[Holder]
     near: list[Holder]
-    """The transaction and those of the two lists before, to be drawn; empty where none waits."""
+    """The holders to draw: the transaction and the holders of the two lists before it. Empty where none waits."""
 
 
 def transaction(visit: Visit, id: int) -> OneTransaction:  # noqa: A002  # the name in the path
@@ -118,7 +118,7 @@ class Locks:
     table: str
     rows: list[Lock]
     number: int
-    """The number of all that fit; `rows` has the first of them."""
+    """The number of all locks that match; `rows` has the first of them."""
     blocking: list[Holder]
     involved: list[Holder]
     """All holders that wait or hold up others."""

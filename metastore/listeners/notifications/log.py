@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 PLAIN, GZIP = "json-0.2", "gzip(json-2.0)"
 SHORT = 1000
-"""Characters of a message that is stored plain in any format, and is encoded when it is read: messages of transactions are short and
-frequent."""
+"""The largest length in bytes of a message that is stored plain in any format, and encoded when it is read: messages of transactions are
+short and frequent."""
 
 
 class NotificationLog(TransactionalListener):
@@ -56,7 +56,7 @@ class NotificationLog(TransactionalListener):
         return ()
 
     def plain_row(self, event: Event) -> notifications.LogRow:
-        """Return the row of a change that has one. New ids in it are not compressed: a statement may put in ids that only it knows."""
+        """Return the only row of a change. New ids in it are not compressed: a statement may put in ids that only the database knows."""
         (row,) = self._rows(event, None)
         return row
 
@@ -103,7 +103,7 @@ class NotificationLog(TransactionalListener):
 
 
 def events_of(last: int, row: notifications.LogRow) -> Iterator[NotificationEvent]:
-    """Yield the events of a row, `last` being the last one's id, their messages in the format that the row names."""
+    """Yield the events of a row, whose last event has the id `last`. Their messages are in the format that the row names."""
     if row.events == 1 and not (row.message or "").startswith(ONE):
         is_short = row.message is not None and row.format == GZIP and row.message.startswith("{")
         yield _event(last, row, compressed(row.message.encode()) if is_short else row.message)
@@ -114,7 +114,7 @@ def events_of(last: int, row: notifications.LogRow) -> Iterator[NotificationEven
 
 
 def message_text(event: NotificationEvent) -> str:
-    """Return an event's message as JSON, decompressed where its format is."""
+    """Return an event's message as JSON: decompressed, if its format is a compressed one."""
     text = event.message or ""
     return decompressed(text).decode() if event.messageFormat == GZIP and not text.startswith("{") else text
 

@@ -44,6 +44,6 @@ def named_beside(event: NotificationEvent) -> Iterator[NamedTable]:
 
 
 def _field(struct: Any, written: Mapping[str, Mapping[str, Any]], name: str) -> Any:
-    """Return a field of a struct that is written as Thrift's JSON protocol does."""
+    """Return a field of a struct in the form of Thrift's JSON protocol."""
     number = next(number for number, spec in struct.thrift_spec.items() if spec[1] == name)
     return next(iter(written.get(str(number), {}).values()), None)

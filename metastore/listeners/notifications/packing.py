@@ -1,8 +1,9 @@
 """Pack a change's events on many partitions or transactions into few rows, each with the data from which its messages are made at reading.
 
-A message of one altered partition has 11 kB, nearly all of which the next one repeats: writing a thousand took longer than altering them. A
-row's payload is JSON: for partitions the table, and for up to EVENTS of them the differences, beside the storage descriptors that they
-share; for consecutive ids the ends. This module never decides the content of a message: `messages.py` does, from the unpacked event.
+A message of one altered partition has 11 kB, nearly all of which the next one repeats: to write a thousand took longer than to alter the
+partitions. The payload of a row is JSON. For partitions it has the table, the storage descriptors that partitions share, and the
+differences of up to EVENTS partitions; for consecutive ids it has the first and the last. This module never decides the content of a
+message: `messages.py` does, from the unpacked event.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ from metastore.listeners.notifications.messages import Notification
 from metastore.store.catalog import descriptors
 
 EVENTS = 100
-"""The most messages of one row: a reader makes all of them to answer one."""
+"""The largest number of messages in one row: a reader of one of them makes all."""
 ONE = "packed:"
-"""How a packed row of one message begins. A row of one message that begins otherwise holds the message itself."""
+"""The beginning of a packed row of one message. A row of one message with another beginning holds the message itself."""
 LEVEL = 0
 """The level of ISA-L's compression: 11 kB of JSON take 10 us and become 2.0 kB; zlib's level 1 takes 42 us for 1.8 kB."""
 AS_JSON = ("values", "parameters", "createTime", "lastAccessTime", "catName", "dbName", "tableName", "writeId")
-"""The fields of a partition that JSON holds as they are."""
+"""The fields of a partition that JSON holds unchanged."""
 UNPACKED = tuple(spec[1] for spec in Partition.thrift_spec.values() if spec[1] not in (*AS_JSON, "sd"))
-"""The fields of a partition that are not packed: the server has none of them, a request hardly ever."""
+"""The fields of a partition that are not packed: the server sets none of them, and hardly any request does."""
 NONE_UNPACKED = (None,) * len(UNPACKED)
 DESCRIPTION = tuple(spec[1] for spec in ColumnStatisticsDesc.thrift_spec.values())
 OF_STATISTICS = tuple(spec[1] for spec in ColumnStatistics.thrift_spec.values() if spec[1] not in ("statsDesc", "statsObj"))
@@ -64,7 +65,7 @@ Payload = tuple[int, str]
 
 
 def compressed(text: bytes) -> str:
-    """Return text as Hive 4's messages are stored."""
+    """Return a text in the form of Hive 4's stored messages: gzip as base64."""
     return b64encode(igzip.compress(text, LEVEL, mtime=0)).decode()
 
 
@@ -92,7 +93,7 @@ def pack(event: Event) -> list[Payload]:
 
 
 def subject(event: Event) -> Notification:
-    """Return the objects of a packed event's messages, without their fields: making one takes longer than packing ten."""
+    """Return type and object of a packed event's messages, without their fields: to make one message takes longer than to pack ten."""
     if isinstance(event, AddPartitions):
         return _on("ADD_PARTITION", event.table)
     if isinstance(event, AlterPartitions):
@@ -141,7 +142,7 @@ def _table(packed: dict[str, Any]) -> Table:
 
 
 def _parts(count: int) -> Iterator[slice]:
-    """Share out events among as few rows as there may be, about as many to each: a row of one event holds its message."""
+    """Return the slices of events for as few rows as there may be, of about equal size: a row of one event would be its message."""
     rows = -(-count // EVENTS)
     ends = [count * row // rows for row in range(rows + 1)]
     return map(slice, ends, ends[1:])
@@ -173,7 +174,7 @@ def _alterations(event: AlterPartitions) -> list[Payload]:
 def _statistics(event: UpdateStatistics) -> Iterator[Payload]:
     table = _packed_table(event.table)
     columns: dict[tuple[int, ...], list[tuple[str, str, str]]] = {}
-    """The packed columns by the structs that they come from: partitions may share those."""
+    """The packed columns by their structs, which partitions may share."""
     for part in _parts(len(event.statistics)):
         packed = []
         for each, data in zip(event.statistics[part], event.data[part], strict=True):
@@ -197,7 +198,7 @@ def _can_be_read(sd: StorageDescriptor | None) -> bool:
 
 
 class _Storage:
-    """The storage descriptors of a payload, without their locations. Hundreds of partitions in turn have the same one."""
+    """The storage descriptors of a payload, without their locations. Hundreds of consecutive partitions have the same one."""
 
     def __init__(self) -> None:
         self.bodies: list[str] = []

@@ -47,11 +47,11 @@ class StructWriter:
         self._written = b""
 
     def text(self, struct: Any) -> orjson.Fragment:
-        """Return any struct."""
+        """Return a struct of any type as a JSON string."""
         return orjson.Fragment(b'"' + _escaped(_tree(struct)) + b'"')
 
     def partition(self, partition: Partition) -> orjson.Fragment:
-        """Return a partition."""
+        """Return a partition as a JSON string."""
         if partition.sd is None or partition.sd.location is None:
             return self.text(partition)
         rest = copy(partition)
@@ -89,7 +89,7 @@ _FIELDS: dict[type[Any], Fields] = {}
 
 
 def _fields(struct: type[Any]) -> Fields:
-    """Return (name, number, type, how its value is converted) of each field."""
+    """Return (name, number, type, function that converts its value) of each field."""
     found = _FIELDS.get(struct)
     if found is None:
         found = _FIELDS[struct] = tuple(
@@ -100,7 +100,7 @@ def _fields(struct: type[Any]) -> Fields:
 
 
 def _conversion(kind: int, of: Any) -> Convert | None:
-    """Return the function from a value of a type to its JSON form; None where it is the same. `of` is its entry in `thrift_spec`."""
+    """Return the function that converts a value of a type to JSON; None where both are the same. `of` is its entry in `thrift_spec`."""
     if kind == BOOL:
         return int
     if kind == DOUBLE:

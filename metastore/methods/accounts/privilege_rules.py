@@ -33,7 +33,7 @@ _ON_TABLES = (HiveObjectType.TABLE, HiveObjectType.PARTITION, HiveObjectType.COL
 
 
 def _object(call: Call, ref: Any, privilege: str, *, grant: bool) -> Iterator[Want]:
-    """Want a privilege on the object that a reference names."""
+    """Require a privilege on the object that a reference names."""
     kind = getattr(ref, "objectType", None)
     if kind == HiveObjectType.DATABASE:
         where, name = database_name_of(call, ref.dbName, ref.catName)
@@ -73,7 +73,7 @@ def grant_or_revoke(call: Call, args: Any) -> Iterator[Want]:
 
 
 def gives_role(path: str) -> Ask:
-    """Want to give a role away."""
+    """Require the role with the option to grant it."""
 
     def find(_call: Call, args: Any) -> Iterator[Want]:
         yield Want((CREATE,), ROLE, name=normalize(get(args, path) or ""), grant=True)
@@ -82,7 +82,7 @@ def gives_role(path: str) -> Ask:
 
 
 def privilege_set(call: Call, args: Any) -> Iterator[Want]:
-    """Want to know one's own privileges on an object, or as an admin the privileges of others."""
+    """Require any privilege on the object, and the role `admin` to read the privileges of others."""
     client = call.client
     if args.user_name not in (None, client.user) or not set(args.group_names or ()) <= set(client.groups):
         yield Want((ADMINISTER,), SERVER)

@@ -25,7 +25,7 @@ def constrained(field: str, foreign: bool = False) -> Ask:
 
 
 def kept_foreign_keys(decision: Decision, _args: Any, value: Any) -> Any:
-    """Keep keys between tables that may both be shown."""
+    """Keep foreign keys between tables that may both be shown."""
     kept, call = [], decision.call
     for key in value.foreignKeys or ():
         ends = [named(call, key.pktable_db, key.pktable_name, key.catName), named(call, key.fktable_db, key.fktable_name, key.catName)]

@@ -22,7 +22,7 @@ def _exchange(call: Call, args: Any) -> list[Partition]:
 
 
 def _exchange_one(call: Call, args: Any) -> Partition:
-    """Return an empty partition, as Java's server does however many there were."""
+    """Exchange partitions, and return an empty one for any number of them, as Java's server does."""
     _exchange(call, args)
     return Partition()
 

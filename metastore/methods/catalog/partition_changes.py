@@ -67,7 +67,7 @@ def _add_partitions(call: Call, args: Any) -> int:
 
 
 def _check_spelling(call: Call, parts: Sequence[Partition | None]) -> None:
-    """Refuse Hive 4's client partitions that spell their table in more than one way, as its server does."""
+    """Raise MetaError for partitions of Hive 4's client that spell their table in more than one way, as Hive's server does."""
     if not call.client.release.is_4:
         return
     spelled: dict[str, str] = {}

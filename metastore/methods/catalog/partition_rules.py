@@ -32,7 +32,7 @@ from metastore.service.call.names import TableName
 
 _see = (SEE,)
 Members = Callable[[Any], Iterable[Any]]
-"""From the arguments, the partitions in them."""
+"""A function from the arguments to the partitions in them."""
 
 
 def _locations(parts: Iterable[Any]) -> tuple[str, ...]:
@@ -40,19 +40,19 @@ def _locations(parts: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _without_location(call: Call, name: TableName, parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
-    """Return the default places of new partitions that come without a location."""
+    """Return a function that returns the default places of the new partitions without a location."""
     values = [each.values for each in parts if each is not None and each.sd is not None and not each.sd.location]
     return partial(default_places.of_partitions, call, name, values) if values else tuple
 
 
 def renamed(call: Call, name: TableName, parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
-    """Return the default place of a partition under its new values."""
+    """Return a function that returns the default place of a partition under its new values."""
     part = next(iter(parts), None)
     return tuple if part is None else partial(default_places.of_new_values, call, name, part.values)
 
 
 Placed = Callable[[Call, TableName, Iterable[Any]], Callable[[], Sequence[str]]]
-"""A function from the partitions of a table that a call names to the default places of those without a location."""
+"""A function from a table's partitions in a call to a function that returns the default places of new or renamed ones."""
 
 
 def stays(_call: Call, _name: TableName, _parts: Iterable[Any]) -> Callable[[], Sequence[str]]:
@@ -62,7 +62,7 @@ def stays(_call: Call, _name: TableName, _parts: Iterable[Any]) -> Callable[[], 
 def changes_partitions(
     database: str, name: str, catalog: str | None, members: Members, privileges: tuple[str, ...] = ADDS, placed: Placed = _without_location
 ) -> Ask:
-    """Want to add or change partitions of the table that fields name."""
+    """Require the right to add or change partitions of the table that fields name."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         found = named(call, get(args, database), get(args, name), get(args, catalog) if catalog else None)
@@ -91,7 +91,7 @@ def _hiding_all(args: Any, database: str | None, name: str | None, parts: Iterab
 
 
 def adds_partitions(members: Members, inner: Members | None = None) -> Ask:
-    """Want to add partitions, or specs of such, that name their tables themselves."""
+    """Require the right to add partitions, or specs of partitions, that name their tables themselves."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         by_name: dict[TableName, list[Any]] = {}
@@ -109,7 +109,7 @@ def adds_partitions(members: Members, inner: Members | None = None) -> Ask:
 
 
 def appends_partition(name: str, values: str | None, database: str = "db_name", catalog: str | None = None, text: str | None = None) -> Ask:
-    """Want to add a partition at the place of its values, or of the name at `text`."""
+    """Require the right to add a partition at the default place of its values, or of the partition name at the path `text`."""
     adds = on_table(ADDS, database, name, catalog)
 
     def find(call: Call, args: Any) -> Iterator[Want]:
@@ -128,7 +128,7 @@ def _named(parts: Iterable[Any]) -> Iterator[Any]:
 
 
 def spec_members(spec: Any) -> list[Any]:
-    """Return the partitions of a spec as the method makes them; none where it refuses it."""
+    """Return the partitions that the method makes of a spec; none for a spec that it refuses."""
     try:
         return members(spec)
     except MissingArgument:
@@ -146,7 +146,7 @@ def _exchanged(call: Call, args: Any) -> Iterator[Want]:
 
 
 def writes_statistics(members: Members) -> Ask:
-    """Want to write statistics of the tables that they describe."""
+    """Require the right to write statistics of the tables that the members describe."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         for each in members(args):
@@ -169,7 +169,7 @@ def asked_by_names(call: Call, args: Any) -> Iterator[Want]:
 
 
 def _as_caller(decision: Decision, args: Any) -> None:
-    """Show nobody's privileges but the caller's."""
+    """Set the user and groups whose privileges are shown to the caller and the caller's groups."""
     args.user_name, args.group_names = decision.who.user, list(decision.who.groups)
 
 

@@ -28,7 +28,7 @@ from metastore.service.catalog.statistics import statistics_validity
 from metastore.service.catalog.tables import tables
 
 GROUPED = "hive.hcatalog.partition.spec.grouping.enabled"
-"""Parameter of a table whose partitions share storage descriptors where methods answer with specs."""
+"""Parameter of a table: with `true`, methods that answer with specs group its partitions by storage descriptor."""
 
 
 def members(spec: PartitionSpec) -> list[Partition]:
@@ -93,7 +93,7 @@ def in_one(table: Table, found: list[Partition]) -> list[PartitionSpec]:
 
 
 def _specs(call: Call, args: Any, query: PartitionQuery) -> list[PartitionSpec] | LongList:
-    """Return partitions of a table in one spec, or with shared storage descriptors if the table's parameter says so."""
+    """Return partitions of a table in one spec, or with shared storage descriptors if the table's parameter `GROUPED` is true."""
     name, query = unpack.table(call, args.db_name, args.tbl_name), query.first(unpack.limit(args.max_parts))
     table = tables.find_table(call, name)
     if (table.parameters or {}).get(GROUPED, "").lower() == "true":
@@ -113,7 +113,7 @@ def get_by_filter(call: Call, args: Any) -> list[PartitionSpec] | LongList:
 
 
 def get_with_specs(call: Call, args: Any) -> GetPartitionsResponse:
-    """Return the wanted fields of the partitions that pass a filter, grouped by storage descriptor. MetaError."""
+    """Return the requested fields of the partitions that pass a filter, grouped by storage descriptor. MetaError."""
     request = args.request
     name = unpack.target(call, request)
     wanted = request.projectionSpec

@@ -51,7 +51,7 @@ def table_of(call: Call, args: Any) -> TableName:
 
 
 def project(found: list[Partition], request: Any) -> list[Partition]:
-    """Judge statistics by the query's snapshot, if it is sent; leave out columns and parameters that a 4.x client does not want."""
+    """Judge statistics by the query's snapshot, if it is sent; leave out columns and parameters that a 4.x client does not request."""
     if (seen := validity_rules.seen_by(getattr(request, "validWriteIdList", None))) is not None:
         statistics_validity.show_validity_of_partitions(found, seen)
     if any(patterns := _patterns(request)):
@@ -67,7 +67,7 @@ def project(found: list[Partition], request: Any) -> list[Partition]:
 
 
 def _patterns(request: Any) -> tuple[str | None, str | None]:
-    """Return which keys of parameters a request wants, and which not."""
+    """Return the patterns of the parameters' keys that a request includes and excludes."""
     return getattr(request, "includeParamKeyPattern", None), getattr(request, "excludeParamKeyPattern", None)
 
 
@@ -111,7 +111,7 @@ def _get_partitions_by_names_req(call: Call, args: Any) -> GetPartitionsByNamesR
     name = unpack.table(call, request.db_name, request.tbl_name)
     try:
         found = project(partitions.get_partitions_by_names(call, name, request.names, form=_form(request)), request)
-    except NoSuchObject as error:  # only Hive 4's client asks so, and it distinguishes a missing table from a missing database
+    except NoSuchObject as error:  # only Hive 4's client calls this method, and it distinguishes a missing table from a missing database
         find_database(call, name.catalog, name.database)
         raise InvalidObject(error.message) from error
     if request.get_col_stats:
@@ -134,7 +134,7 @@ def _get_partitions_by_filter_req(call: Call, args: Any) -> list[Partition] | Lo
 
 
 def _user_with_groups(user: str | None, groups: list[str] | None) -> Grantee | None:
-    """Return for whom a listing by leading values shows privileges: Hive asks for both."""
+    """Return the grantee whose privileges a listing by leading values shows; None unless user and groups are sent, as in Hive."""
     return None if user is None or groups is None else Grantee(user, groups)
 
 
@@ -207,7 +207,7 @@ def _with_values(
     call: Call, name: TableName, values: list[str] | None, limit: int | None, principal: Grantee | None = None,
     *, form: partitions.Form = partitions.TUPLES,
 ) -> list[Partition] | LongList:  # fmt: skip
-    """Return the first partitions whose leading values agree, of all without values. MetaError without, where not all may be asked for."""
+    """Return the first partitions with these leading values; without values the first of all, or MetaError where these may be too many."""
     if values:
         return _first(call, name, partitions.by_values(values), limit, principal, form=form)
     most = call.config.limit_partition_request
@@ -223,7 +223,7 @@ def _get_partitions_ps(call: Call, args: Any) -> list[Partition] | LongList:
 def _get_partitions_by_filter(call: Call, args: Any) -> list[Partition] | LongList:
     try:
         return _first(call, table_of(call, args), partitions.by_filter(args.filter), args.max_parts)
-    except NoSuchObject as error:  # 3's client looks for the names as it spelled them
+    except NoSuchObject as error:  # Hive 3's client searches the text for the names in its own spelling
         _, database = split_database(args.db_name)
         raise NoSuchObject(f"{error.message}: {database}.{args.tbl_name} table not found") from error
 
@@ -262,7 +262,7 @@ def _get_partition_values(call: Call, args: Any) -> PartitionValuesResponse:
         request.filter,
         distinct=request.applyDistinct is not False,
         ascending=request.ascending is not False,
-        limit=unpack.limit(request.maxParts) or -1,  # Hive's server takes none for all here
+        limit=unpack.limit(request.maxParts) or -1,  # for Hive's server 0 means all here
     )
     return PartitionValuesResponse(partitionValues=[PartitionValuesRow(row=row) for row in rows])
 

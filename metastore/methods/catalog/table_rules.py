@@ -83,7 +83,7 @@ _kept_in_database = tables_in("db_name")
 
 
 def all_tables(decision: Decision, args: Any, handler: Handler) -> list[str]:
-    """Return the names of the tables that may be shown: without a look at the others where it is known which they are."""
+    """Return the names of the tables that may be shown. Where the authorizer can list these, the others are not read."""
     where, name = database_name_of(decision.call, args.db_name, None)
     if where is not None and name is not None and not decision.sees_all_tables(where, name):
         seen = decision.seen_tables(where, name)
@@ -108,13 +108,13 @@ def kept_tables(decision: Decision, _args: Any, value: list[Table]) -> list[Tabl
 
 
 def table_access(each: Table) -> Access:
-    """Return the question whether a table may be shown."""
+    """Return the access that decides whether a table may be shown."""
     owner = owner_of(each.owner, each.ownerType)
     return Access(SEE, TABLE, each.catName, each.dbName, each.tableName, owner=owner, key=each.id)
 
 
 def limited(path: str, where: str, catalog_path: str | None, name: Callable[[Any], str]) -> Callable[[Decision, Any, Handler], list[Any]]:
-    """List without the limit at a path, keep the tables that may be shown, and take as many as the limit says."""
+    """List without the limit at a path, keep the tables that may be shown, and return as many as the limit allows."""
 
     def around(decision: Decision, args: Any, handler: Handler) -> list[Any]:
         *way, last = path.split(".")
@@ -131,7 +131,7 @@ def limited(path: str, where: str, catalog_path: str | None, name: Callable[[Any
 
 
 def database_of_tables(call: Call, args: Any) -> Iterator[Want]:
-    """Want to see the database; of a pattern's databases the tables that are shown are listed."""
+    """Require any privilege on the database. Patterns of databases and tables require none: only tables that may be shown are listed."""
     request = args.req
     if request.tblNames is not None or request.tablesPattern is None or exact_name(request.dbName) is not None:
         yield from _named_database.find(call, args)
@@ -209,7 +209,7 @@ def alters_database(path: str, new_path: str) -> Ask:
 
 
 def makes_index_table(call: Call, args: Any) -> Iterator[Want]:
-    """Want the table of a new index: to make it where it is missing, else the rights of its owner."""
+    """Require the right to create the table of a new index where it is missing, else the right to drop it."""
     try:
         found = index_table_name(args.new_index, call.config.default_catalog) if args.new_index is not None else None
     except MetaError:
@@ -272,7 +272,7 @@ def made_table(path: str) -> Callable[[Decision, Any], None]:
 
 
 def _sources(call: Call, made: Any, catalog: str | None) -> Iterator[Want]:
-    """Want to read the sources of a materialized view, which must exist: a view keeps its sources from being dropped."""
+    """Require the right to read the sources of a materialized view. They must exist: a view keeps its sources from being dropped."""
     for each in getattr(made, "tablesUsed", None) or ():
         for name in sources(call, each, catalog):
             yield Want(READ, TABLE, *name, has_to_be=True)
@@ -283,7 +283,7 @@ def _sources(call: Call, made: Any, catalog: str | None) -> Iterator[Want]:
 
 
 def parents(call: Call, keys: Sequence[Any] | None, catalog: str | None) -> Iterator[Want]:
-    """Want to see the tables that foreign keys of a table refer to, which are of its own catalog even if the keys name another."""
+    """Require any privilege on the tables that foreign keys of a table refer to: of its own catalog, even if the keys name another."""
     for key in keys or ():
         found = named(call, key.pktable_db, key.pktable_name, catalog)
         if found is not None:

@@ -96,7 +96,7 @@ def _get_table_req(call: Call, args: Any) -> GetTableResult:
 
 
 def _lists_namespace(call: Call) -> bool:
-    """Return whether PyIceberg is listing a namespace, by `get_all_tables` and then the tables: a missing one is an error there."""
+    """Return whether PyIceberg is listing a namespace, by `get_all_tables` and then the tables: a missing namespace is then an error."""
     return call.client.last_method == "get_all_tables"
 
 
@@ -217,7 +217,7 @@ def _truncate_table(call: Call, args: Any) -> None:
         tables.truncate_table(call, unpack.table(call, args.dbName, args.tableName), args.partNames, None)
     except NoSuchObject as error:
         if args.partNames and call.client.release.request_methods:
-            raise  # Hive's later clients name partitions of a missing table and take no MetaException
+            raise  # Hive's later clients expect this error where they name partitions of a missing table
         raise MetaError(error.message) from error
 
 

@@ -36,14 +36,14 @@ def kept_versions(decision: Decision, _args: Any, value: Any) -> Any:
 
 
 def kept_connectors(decision: Decision, _args: Any, value: list[str]) -> list[str]:
-    """Keep the data connectors that are the caller's own, or on which the caller holds something."""
+    """Keep the data connectors that are the caller's own, or on which the caller has a privilege."""
     owners = decision.connector_owners()
     seen = decision.allowed([Access(SEE, CONNECTOR, name=name, owner=owners.get(name)) for name in value])
     return [name for name, ok in zip(value, seen, strict=True) if ok]
 
 
 def on_connector(privilege: str, path: str) -> Ask:
-    """Want a privilege on the data connector that a request names."""
+    """Require a privilege on the data connector that a request names."""
     text = "any privilege" if privilege == SEE else "ownership or ALL"
 
     def find(_call: Call, args: Any) -> Iterator[Want]:
@@ -62,7 +62,7 @@ def _is_own_query(call: Call, key: Any) -> bool:
 
 
 def maintains_query(call: Call, args: Any) -> Iterator[Want]:
-    """Want to run queries as others, unless the query runs as the caller before and after: a missing query has no owner."""
+    """Require the role `admin`, unless the query runs as the caller before and after the change. A missing query has no owner."""
     creates, drops = (args.request.type == kind for kind in (_KINDS.CREATE, _KINDS.DROP))
     query = args.request.scheduledQuery
     stays_own = drops or (query is not None and query.user is not None and query.user == call.client.user)

@@ -26,7 +26,7 @@ class Shadowed(Enum):
     """The cases in which `metastore shadow` sends a method to the secondary too."""
 
     BY_KIND = ""
-    """A method that reads always, one that changes something with `--send-changes`."""
+    """Always for a method that reads; only with `--send-changes` for one that changes something."""
     AFTER_CHANGES = "with changes"
     """Only with `--send-changes`: for methods that use numbers of transactions or locks, or change the state of a connection or a cache."""
     NEVER = "never"
@@ -40,7 +40,7 @@ class Method:
     name: str
     handler: Handler
     rule: MethodRule
-    """The privileges that it asks of its caller, and how much of its reply is shown."""
+    """The privileges that it requires of its caller, and the part of its reply that is shown."""
     changes: bool
     """Whether it changes more than a time or the state of the connection. Such calls are audited, and keep their client off replicas."""
     replica: bool = False
@@ -52,9 +52,9 @@ class Method:
     sign: Sign | None = None
     """The sign that its calls give of their client's release."""
     ends_for_4: bool = False
-    """Whether Hive 4's client too takes the end of the connection for the answer where an argument is missing."""
+    """Whether the end of the connection is the answer to a missing argument for Hive 4's client, too."""
     metric: str = ""
-    """The counter of Hive's metastore in which its calls count that succeed, "" for none."""
+    """The counter of Hive's metastore for its successful calls, "" for none."""
     dead: str = ""
     """The answer of a method of a dead feature, for the documentation."""
     old_request: OldRequest | None = None

@@ -1,4 +1,4 @@
-"""The forms in which an entry declares a method's wants, by paths to arguments (`req.dbName`). Never calls a service that changes data."""
+"""Forms in which an entry declares required privileges, by paths to arguments (`req.dbName`). Never calls a service that changes data."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ WRITES = (INSERT, UPDATE, DELETE, ALTER)
 ADDS = (INSERT, ALTER)
 REMOVES = (DELETE, ALTER)
 Handler = Callable[[Call, Any], Any]
-"""From the call and its decoded argument struct to the value of `success` (None for a void method)."""
+"""A function from the call and its decoded argument struct to the value of `success` (None for a void method)."""
 Find = Callable[[Call, Any], Iterable[Want]]
 Keep = Callable[[Decision, Any, Any], Any]
-"""From the decision, the arguments and the value that a handler returned, the value that is shown."""
+"""A function from the decision, the arguments and the value that a handler returned to the value that is shown."""
 Around = Callable[[Decision, Any, Handler], Any]
 """A function that runs the handler itself, for checks that can not be separated from its work."""
 
@@ -58,7 +58,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class MethodRule:
-    """The entry of one method."""
+    """The rule of one method: the privileges that it requires, and the part of its reply that is shown."""
 
     asks: tuple[Ask, ...] = ()
     operation: str = "QUERY"
@@ -68,8 +68,8 @@ class MethodRule:
     shows: str = ""
     """For the documentation: the part of the reply that `keep` or `around` leaves, in words; change both together."""
     late: Late | None = None
-    """A function from arguments and reply of a method that only reads a table to that table, if any privilege on it is enough. The table
-    that was read is decided first, and the request only where that table may not be shown."""
+    """For a method that only reads a table: a function from its arguments and reply to that table, None where a call requires more than
+    any privilege on it. The table that was read is judged first, and the request only where that table may not be shown."""
     fill: Callable[[Decision, Any], None] | None = None
     """A function that puts the caller's identity into the arguments, before the handler."""
     renews: bool = False
@@ -90,7 +90,7 @@ def get(args: Any, path: str) -> Any:
 
 
 def put(args: Any, path: str, value: str) -> str | None:
-    """Replace a name at a path if it has one, and return the old one."""
+    """Replace the name at a path, and return the old one; None where the path has none."""
     *way, last = path.split(".")
     holder = get(args, ".".join(way)) if way else args
     old = getattr(holder, last)
@@ -102,7 +102,7 @@ def put(args: Any, path: str, value: str) -> str | None:
 
 
 def replaced(text: str, value: str) -> tuple[str, str]:
-    """Return a text with another name in place of the one in it, and that one; a catalog before it, and blanks around it, stay."""
+    """Return a text with its name replaced, and the old name. A catalog before the name, and blanks around it, stay."""
     start = text.index("#") + 1 if text.startswith("@") and "#" in text else 0
     name = text[start:].strip()
     begin = text.index(name, start)
@@ -138,7 +138,7 @@ def named_by_text(call: Call, text: str | None, catalog: str | None = None) -> T
 def on_table(
     privileges: tuple[str, ...] | str, database: str, name: str, catalog: str | None = None, *, otherwise: str | None = None
 ) -> Ask:
-    """Want something of the table that two fields name."""
+    """Require one of the privileges on the table that two fields name."""
     wanted = (privileges,) if isinstance(privileges, str) else privileges
 
     def find(call: Call, args: Any) -> Iterator[Want]:
@@ -151,7 +151,7 @@ def on_table(
 
 
 def on_database(privileges: tuple[str, ...] | str, path: str, catalog: str | None = None) -> Ask:
-    """Want something of the database that a field names; nothing of the databases that match a pattern in it, for which `keep` is."""
+    """Require one of the privileges on the database that a field names. Databases that match a pattern in the field are left to `keep`."""
     wanted = (privileges,) if isinstance(privileges, str) else privileges
 
     def find(call: Call, args: Any) -> Iterator[Want]:
@@ -171,7 +171,7 @@ def database_name_of(call: Call, name: str | None, catalog: str | None) -> tuple
 
 
 def on_function(privilege: str, path: str, name: str) -> Ask:
-    """Want something of the function that two fields name."""
+    """Require a privilege on the function that two fields name."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         found = named(call, get(args, path), get(args, name))
@@ -182,7 +182,7 @@ def on_function(privilege: str, path: str, name: str) -> Ask:
 
 
 def on_catalog(privilege: str, path: str) -> Ask:
-    """Want something of the catalog that a field names."""
+    """Require a privilege on the catalog that a field names."""
 
     def find(_call: Call, args: Any) -> Iterator[Want]:
         yield Want((privilege,), CATALOG, normalize(get(args, path) or ""), hide=hiding(args, None, path))
@@ -191,7 +191,7 @@ def on_catalog(privilege: str, path: str) -> Ask:
 
 
 def is_own_principal(decision: Decision, name: str | None, kind: int | None) -> bool:
-    """Return whether a principal is the caller, one of its groups or roles."""
+    """Return whether a principal is the caller, or one of the caller's groups or roles."""
     if kind == PrincipalType.ROLE:
         return decision.allowed([Access(SEE, ROLE, name=normalize(name or ""))])[0]
     return name is not None and (name == decision.who.user if kind == PrincipalType.USER else name in decision.who.groups)
@@ -206,12 +206,12 @@ def put_caller(decision: Decision, holder: Any, name: str, kind: str) -> None:
 
 
 def on_server(privilege: str = ADMINISTER) -> Ask:
-    """Want something of the server as a whole."""
+    """Require a privilege on the server as a whole."""
     return Ask(f"{_text((privilege,))} on the server", lambda _call, _args: [Want((privilege,), SERVER)])
 
 
 def found_by(text: str, find: Find) -> Ask:
-    """Want the accesses that a function finds in the arguments."""
+    """Require the privileges that a function finds in the arguments."""
     return Ask(text, find)
 
 
@@ -221,7 +221,7 @@ def _text(privileges: tuple[str, ...]) -> str:
 
 
 def needs(*asks: Ask, operation: str = "QUERY", **more: Any) -> MethodRule:
-    """Return the entry of a method that wants something."""
+    """Return the rule of a method that requires privileges."""
     return MethodRule(asks, operation, **more)
 
 

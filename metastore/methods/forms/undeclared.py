@@ -1,4 +1,4 @@
-"""Answer an error that a method does not declare as Java's servers do. Never calls a service itself."""
+"""Answer an undeclared error of a method as Java's servers do. Never calls a service itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from metastore.service.call.context import Call
 
 
 def undeclared(handler: Handler, kind: type[MetastoreError] = InvalidObject, *, to_hive_3: bool = False) -> Handler:
-    """Turn an error into TApplicationException INTERNAL_ERROR: Hive's clients (`to_hive_3`: 3's alone) take no MetaException there."""
+    """Return a handler whose error becomes TApplicationException INTERNAL_ERROR, with `to_hive_3` only for Hive 3's clients.
+
+    Hive's clients do not expect a MetaException there.
+    """
 
     def answer(call: Call, args: Any) -> Any:
         try:

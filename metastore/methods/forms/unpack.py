@@ -19,7 +19,7 @@ def table(call: Call, database: str | None, name: str | None, catalog: str | Non
 
 
 def check_named(call: Call, database: str | None, name: str | None, catalog: str | None = None) -> None:
-    """Raise MissingArgument where a table's name or database is absent: in few methods Java's server ends the connection there."""
+    """Raise MissingArgument where a table's name or database is absent: in some methods Java's server ends the connection there."""
     if name is None or database_name(database, catalog, call.config.default_catalog)[1] is None:
         raise MissingArgument(f"{call.method} needs the names of database and table; got {database} and {name}")
 
@@ -52,7 +52,7 @@ def environment(context: EnvironmentContext | None) -> Mapping[str, str]:
 
 
 def required(call: Call, value: T | None, field: str) -> T:
-    """Return a field that the method can not do without. MetaError when it was not sent."""
+    """Return a required field of the method. MetaError when it was not sent."""
     if value is None:
         raise MetaError(f"{call.method} needs {field}: it was not sent")
     return value

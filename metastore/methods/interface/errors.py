@@ -1,8 +1,8 @@
 """Put an error into the field of a method's result that declares it. This module never sends, logs, or judges errors.
 
 An error takes the most specific exception that the method declares, else MetaException, else the call is answered with
-TApplicationException INTERNAL_ERROR, as Java's servers do. Where MetaException is meant and ConfigValSecurityException alone is declared,
-as by get_config_value, the latter is sent.
+TApplicationException INTERNAL_ERROR, as Java's servers do. A MetaError of a method that declares ConfigValSecurityException but not
+MetaException, as get_config_value does, is sent as that exception.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ EXCEPTIONS: dict[type[errors.MetastoreError], type[TException]] = {
     errors.TransactionOpen: idl.TxnOpenException,
     errors.MetaError: idl.MetaException,
 }
-"""An error whose class is not here takes the entry of its nearest base."""
+"""The exception of each class of errors; a class that is not here has its nearest base's."""
 
 
 _LONGEST = 1000
-"""Characters of a reason in the log; it may hold a client's values."""
+"""The most characters of a reason in the log, since it may hold a client's values."""
 
 
 def reason(error: Exception) -> str:

@@ -16,7 +16,7 @@ from metastore import idl
 IN_CONTEXT = ("query.id", "hive.query.id", "hive_query_id", "trino_query_id", "query_id", "queryId")
 IN_PARAMETERS = ("trino_query_id", "presto_query_id")
 _NO_AGENT = "Unknown"
-"""The agent that Hive's clients send when they have none to name."""
+"""The agent that Hive's clients send where they name none."""
 _MAX_LENGTH = 200
 
 Place = tuple[tuple[str, ...], tuple[str, ...]]
@@ -48,7 +48,7 @@ def places(args: type[TPayload]) -> tuple[Place, ...]:
 
 
 def _struct(field: Any) -> Any:
-    """Return the struct that a field holds, or has a list of."""
+    """Return the struct of a field, or of the list in it; None for any other field."""
     if field[0] == TType.STRUCT:
         return field[2]
     if field[0] == TType.LIST and isinstance(field[2], tuple) and field[2][0] == TType.STRUCT:

@@ -37,7 +37,7 @@ _MAX_LENGTH = 300
 """The longest name of an object; names come from clients."""
 
 Paths = tuple[tuple[str, ...], ...]
-"""Fields to go through, one within the other, from a struct to a name."""
+"""Paths from a struct to names: the fields of each, from the outermost to the innermost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Signature:
     tables: Paths
     names: Paths
     numbers: Paths
-    """To ids, or lists of them, of transactions, locks, compactions and executions."""
+    """Paths to ids, or lists of ids, of transactions, locks, compactions and executions."""
     queries: tuple[query_ids.Place, ...]
     """The places of its arguments that may hold the id of the query."""
 
@@ -82,7 +82,7 @@ def _request(args: type[TPayload]) -> str | None:
 
 
 def _paths(args: type[TPayload]) -> tuple[Paths, Paths, Paths, Paths]:
-    """Return where arguments hold names of databases, of tables and others, and ids, the outermost first."""
+    """Return the paths in the arguments to names of databases, of tables and of other objects, and to ids; the outermost first."""
     found: tuple[list[tuple[str, ...]], ...] = ([], [], [])
     numbers: list[tuple[str, ...]] = []
     level: list[tuple[tuple[str, ...], Any]] = [((), args)]
@@ -117,7 +117,7 @@ def _first(args: Any, paths: Paths) -> str:
 
 
 def _number(args: Any, paths: Paths) -> str:
-    """Return the first id, or the first of a list of ids, that is there, with its field's name."""
+    """Return the first id that is there, or the first ids of a list, with the field's name."""
     for path in paths:
         value = args
         for step in path:

@@ -92,7 +92,7 @@ class OldRequest:
     """A request that a 2.3 client sends with other fields."""
 
     suspected: Callable[[Any], bool]
-    """Whether the arguments, decoded as today's, could be those of 2.3."""
+    """A function that returns whether arguments, decoded as today's, could be from 2.3."""
     args: type[TPayload]
     """The argument struct as 2.3 has it."""
     take: Callable[[Any, Any], None]
@@ -116,8 +116,8 @@ class OldResult:
     result: Any
     """The method's result struct as 2.3 has it."""
     value: Callable[[Any], TPayload]
-    """Makes its `success` of today's."""
+    """A function from today's `success` to the one of 2.3."""
 
 
 OPEN_TXNS_OF_2_3 = OldResult(_with_one_field(0, "success", _OpenTxns23), _open_txns)
-"""The open transactions are a set."""
+"""In 2.3 the open transactions are a set."""

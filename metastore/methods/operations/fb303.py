@@ -17,9 +17,9 @@ from metastore.service.call.context import Call
 NAME = "new db based metaserver"
 """The name of Java's server."""
 VERSION = "4.0.1"
-"""The answer of Java's server to getVersion from 4.0 on: its release, here the one whose answers this server takes after."""
+"""The answer to getVersion. From 4.0 on Java's server answers its release; this is the release whose answers this server imitates."""
 VERSION_TO_HIVE_3 = "3.0"
-"""The answer of Java's servers of every release before."""
+"""The answer to getVersion of Java's servers of every release before 4.0."""
 
 _started = int(time.time())
 _options: dict[str, str] = {}
@@ -38,7 +38,7 @@ def _set_option(_call: Call, args: Any) -> None:
 
 
 def counting(calls: Callable[[], Mapping[str, int]]) -> tuple[Method, ...]:
-    """Return the methods that answer how often each method was called since the server began, as Java's server does, by `calls`."""
+    """Return the methods that answer the number of calls of each method since the server began, as in Java; `calls` returns these."""
     return (
         reads("getCounter", lambda _call, args: calls().get(args.key, 0), OPEN),
         reads("getCounters", lambda _call, _args: dict(calls()), OPEN),

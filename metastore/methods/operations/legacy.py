@@ -1,7 +1,7 @@
-"""Methods of features that this server has switched off: they answer as a server that has none of it.
+"""Methods of features that are switched off in this server: they answer as a server without the feature.
 
-Change management (`cm_recycle`) is for clusters that replicate. Only the HBase store of Hive 2 ever kept metadata of files: all others say
-that they do not, in every release.
+Change management (`cm_recycle`) is for clusters that replicate. Only the HBase store of Hive 2 ever kept metadata of files: in every
+release all other stores answer that they do not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Console queries, which no Thrift method answers: each with its wants and the filter of its answer, like a method's entry.
+"""Console queries, which no Thrift method answers: each with required privileges and a filter of its answer, like a method's entry.
 
 They run as calls do (`Dispatcher.run`): authorization, log and audit apply to them. Nothing here changes anything.
 """
@@ -36,12 +36,12 @@ from metastore.service.operations.browsing import Page
 from metastore.service.transactions import locks
 
 Names = Callable[[Any], tuple[str | None, str | None, str | None]]
-"""From a row the catalog, database and table that it is about."""
+"""A function from a row to the catalog, database and table that it is about."""
 
 MOST_READ = 1_000
 """Rows that are read at a time where not all may be shown."""
 LOOKS = 10
-"""How often one page reads on for rows that may be shown."""
+"""The most reads for one page of rows that may be shown."""
 
 
 class ConsoleQuery(NamedTuple):
@@ -51,13 +51,13 @@ class ConsoleQuery(NamedTuple):
     handler: Handler
     rule: MethodRule
     describe: Callable[[Any], str] = lambda _args: ""
-    """From the arguments the object that the query is about, for the log."""
+    """A function from the arguments to the object that the query is about, for the log."""
     changes: bool = False
     replica: bool = False
 
 
 def _filled(key: str, show: Callable[[Decision, Any, list[Any]], list[Any]], key_of: Callable[[Any], Any]) -> Around:
-    """Read on, from where the argument `key` says, until there is a page of rows that may be shown."""
+    """Return a function that reads on, from the value of the argument `key`, until it has a page of rows that may be shown."""
 
     def around(decision: Decision, args: Any, handler: Handler) -> Page:
         most, rows = args.most, list[Any]()
@@ -92,7 +92,7 @@ def _shown_tables(decision: Decision, args: Any, rows: list[Any]) -> list[Any]:
 def _one_seen(
     show: Callable[[Decision, list[Any]], list[Any]], missing: Callable[[int], NoSuchObject]
 ) -> Callable[[Decision, Any, Any], Any]:
-    """Keep one row, or answer as about a missing one."""
+    """Return a filter that keeps one row, or raises the error of a missing one where it may not be shown."""
 
     def keep(decision: Decision, args: Any, value: Any) -> Any:
         if not show(decision, [value]):

@@ -23,7 +23,7 @@ from metastore.service.transactions import compactors
 
 def _compact(call: Call, args: Any) -> None:
     answer = compactions.compact(call, required(call, args.rqst, "rqst"))
-    if answer.state == STATE_TEXTS[REFUSED] and args.rqst.initiatorId is None:  # this method has no reply that could say so
+    if answer.state == STATE_TEXTS[REFUSED] and args.rqst.initiatorId is None:  # this method has no reply for the reason
         raise MetaError(answer.errormessage or "")
 
 

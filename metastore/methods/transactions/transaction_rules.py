@@ -50,13 +50,13 @@ OPERATIONS = {
 }
 """Privileges by the purpose of a lock; one of them is enough. Hive sends an INSERT OVERWRITE, and Trino a DELETE, as an update."""
 EVENTS_READ_ON = 1_000
-"""Events that are read at a time where those before were not to be shown."""
+"""Events that are read at a time to find some that may be shown."""
 MOST_IN_RANGE = 1_000_000
-"""Ids of one range that are looked up; a longer one is refused by the method itself."""
+"""The most ids of a range that are looked up; the method itself refuses a longer range."""
 
 
 def own_transactions(ids: Callable[[Any], Iterable[int | None]]) -> Ask:
-    """Want to continue one's own transactions."""
+    """Require that the transactions are the caller's own, or the role `admin`."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         for each in of_others(call, [key for key in ids(args) if key]):
@@ -73,7 +73,7 @@ def own_range(call: Call, args: Any) -> Iterator[Want]:
 
 
 def own_lock(path: str) -> Ask:
-    """Want to continue one's own lock."""
+    """Require that the lock is the caller's own, or the role `admin`."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         key = get(args, path)
@@ -84,7 +84,7 @@ def own_lock(path: str) -> Ask:
 
 
 def replays(path: str, *fields: str) -> Ask:
-    """Want to administer the server where a request replays transactions of another metastore."""
+    """Require the role `admin` where a request replays transactions of another metastore."""
 
     def find(_call: Call, args: Any) -> Iterator[Want]:
         if any(getattr(get(args, path), field, None) is not None for field in fields):
@@ -107,7 +107,7 @@ def locks_objects(call: Call, args: Any) -> Iterator[Want]:
 
 
 def full_names(path: str, privileges: tuple[str, ...], otherwise: str | None = None) -> Ask:
-    """Want something of the tables that a list, or the keys of a map, name as `database.table`."""
+    """Require one of the privileges on the tables that a list, or the keys of a map, name as `database.table`."""
 
     def find(call: Call, args: Any) -> Iterator[Want]:
         names = get(args, path)
@@ -140,7 +140,7 @@ def table_used(call: Call, args: Any) -> Iterator[Want]:
 
 
 def sets_parameter(call: Call, args: Any) -> Iterator[Want]:
-    """Want to change the parameter of a table that a commit sets along."""
+    """Require the right to write to the table whose parameter a commit sets, too."""
     given = args.rqst.keyValue
     found = table_of_key(call, given.tableId or 0) if given is not None else None
     if found is not None:
@@ -178,7 +178,7 @@ def as_caller(decision: Decision, args: Any) -> None:
 
 
 def seen(decision: Decision, rows: Sequence[Any], name_of: Callable[[Any], tuple[str | None, str | None, str | None]]) -> list[Any]:
-    """Return the rows about a table, or about a database alone, that may be shown; those about neither only to an admin."""
+    """Return the rows about a table, or about a database alone, that may be shown; rows about neither are for an admin only."""
     by_database: dict[tuple[str, str], set[str]] = {}
     default = decision.call.config.default_catalog
     names = [(catalog or default, database, name) for catalog, database, name in map(name_of, rows)]

@@ -20,7 +20,7 @@ _FILE = b"HDTS\0"
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """Whose a token is; times are in milliseconds since 1970."""
+    """The owner and the validity of a token; times are in milliseconds since 1970."""
 
     owner: str
     renewer: str
@@ -33,7 +33,7 @@ class Identifier:
     master_key: int = 0
 
     def to_bytes(self) -> bytes:
-        """Return it as clients pass it on."""
+        """Return the bytes that clients pass on."""
         texts = b"".join(map(_text, (self.owner, self.renewer, self.real_user)))
         return b"\0" + texts + b"".join(map(_vlong, (self.issued, self.max_date, self.sequence, self.master_key)))
 

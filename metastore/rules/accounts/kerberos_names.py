@@ -54,7 +54,7 @@ class _Rule:
     lower: bool
 
     def apply(self, names: Sequence[str]) -> str | None:
-        """Return the short name of a realm and its parts, None where the rule does not fit. InvalidInput for a name that is not short."""
+        """Return the short name of a realm and its parts, None where the rule does not fit. InvalidInput for a result with `/` or `@`."""
         if len(names) - 1 != self.parts:
             return None
         base = _PARAMETER.sub(lambda match: names[int(match[1])], self.format)
@@ -85,7 +85,7 @@ class NameRules:
             rest = rest[match.end() :].strip()
 
     def short_name(self, principal: str) -> str:
-        """Return the user of a principal; a name without host and realm is one already. InvalidInput where no rule fits."""
+        """Return the user of a principal; a principal without host and realm is itself the user. InvalidInput where no rule fits."""
         name = parse_principal(principal)
         if name.realm is None and name.host is None:
             return name.service

@@ -25,7 +25,7 @@ INSERT_ONLY_WRITE = "HIVEMANAGEDINSERTWRITE"
 INSERT_ONLY_READ = "HIVEMANAGEDINSERTREAD"
 CONNECTOR_READ, CONNECTOR_WRITE = "CONNECTORREAD", "CONNECTORWRITE"
 RAW_METADATA = frozenset({"MANAGERAWMETADATA", "MANAGE_RAW_METADATA"})
-"""Capabilities that Hive's server reads, and its transformer."""
+"""The capability for unchanged metadata, as Hive's server spells it and as its transformer does."""
 BUCKETS = "HIVEBUCKET2"
 UNMODIFIED = "ACCEPTS_UNMODIFIED_METADATA"
 MATERIALIZED_VIEWS = "HIVEMQT"
@@ -47,7 +47,7 @@ class TableAccess:
 
 
 def check_capabilities(table: Table, capabilities: Collection[str] | None, client_name: str) -> None:
-    """Raise MetaError when the client would misread the table: an insert-only one, unless it says that it knows them.
+    """Raise MetaError when the client would misread the table: an insert-only one, without a capability for such tables.
 
     The data of such a table is valid only in the directories of committed write ids; a client that lists files sees
     the others too. Hive asks nothing for full ACID tables: their files do not look like data to such a client.
@@ -65,9 +65,9 @@ def check_capabilities(table: Table, capabilities: Collection[str] | None, clien
 def check_full_acid(table: Table, has_write_ids: Callable[[], bool]) -> None:
     """Raise MetaError when a client that names no capability would misread this full ACID table.
 
-    Of clients without capabilities only Hive 2.3's reads it rightly, which numbers its writes by transactions: tables that it made and that
-    never had a write id are for all. Hive 3's and 4's clients, Trino's, Impala's and Doris' name one. Spark's own, which is Hive 2.3's, and
-    prestodb's list the files: they see none of the rows or deleted ones, and write beside them.
+    Of clients without capabilities only Hive 2.3's reads it correctly; it numbers its writes by transactions. So tables that it made and
+    that never had a write id are for all clients. The clients of Hive 3 and 4, Trino, Impala and Doris name a capability. Spark's own
+    client, which is Hive 2.3's, and prestodb's list the files: they see none of the rows or deleted ones, and write beside them.
     """
     if not is_full_acid(table) or not (made_by_spark(table) or _knows_write_ids(table) or has_write_ids()):
         return
@@ -89,12 +89,12 @@ def check_made_by_spark(table: Table) -> None:
 
 
 def made_by_spark(table: Table) -> bool:
-    """Return whether Spark made the table: it then holds the release of Spark."""
+    """Return whether Spark made the table: its parameters then hold the release of Spark."""
     return "spark.sql.create.version" in (table.parameters or {})
 
 
 def _knows_write_ids(table: Table) -> bool:
-    """Return whether a client later than Hive 2.3's made the table: it then says which hash its buckets have."""
+    """Return whether a client later than Hive 2.3's made the table: its parameters then hold the version of its buckets' hash."""
     return (table.parameters or {}).get("bucketing_version") == "2"
 
 
@@ -112,7 +112,7 @@ def check_create(table: Table, capabilities: Collection[str] | None, client_name
 
 
 def access(table: Table, capabilities: Collection[str]) -> TableAccess:
-    """Return the accesses to a table of a client with these 4.x capabilities."""
+    """Return the access of a client with these 4.x capabilities to a table."""
     known = set(capabilities)
     reads, writes = required(table)
     missing_read = () if not reads or known & set(reads) else reads
@@ -135,8 +135,8 @@ def access(table: Table, capabilities: Collection[str]) -> TableAccess:
 def required(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the capabilities that reading and writing a table need.
 
-    For reading any one of the list is enough, except for a materialized view, which needs the last and one that reads transactional tables;
-    for writing the first or last. The table's own list (`OBJCAPABILITIES`) is needed entirely.
+    Any one of a list is enough for reading, the first or the last for writing. To read a materialized view takes the last, and one that
+    reads transactional tables. All capabilities of the table's own list (`OBJCAPABILITIES`) are needed.
     """
     stated = (table.parameters or {}).get(TABLE_CAPABILITIES)
     if stated is not None:
@@ -165,6 +165,6 @@ def is_bucketed(sd: StorageDescriptor | None) -> bool:
 def misreads_buckets(capabilities: Collection[str] | None) -> bool:
     """Return whether a client would misread the buckets of external tables: it declares capabilities, but not the one for their hash.
 
-    A client that wants unchanged metadata looks at `accessType` instead.
+    A client that requests unchanged metadata reads `accessType` instead.
     """
     return bool(capabilities) and not {BUCKETS, UNMODIFIED, *RAW_METADATA} & {*(capabilities or ())}

@@ -1,8 +1,9 @@
 """Interpret a change of a table's columns: the renamed ones, the removed ones, and the effect on everything that names columns.
 
-A column that has another name at the same place, as after Hive's `CHANGE`, was renamed if neither name is elsewhere. So was the one removed
-column when one was added, as after `CHANGE .. FIRST`. Names are compared as they are stored: in lower case. Source: Hive's
-HiveAlterHandler, where bucket columns and constraints do not follow. This module reads nothing stored.
+A column that has another name at the same place, as after Hive's `CHANGE`, was renamed if neither name is elsewhere. If one column was
+removed and one was added, as after `CHANGE .. FIRST`, that is a rename, too. The types have to be compatible. Names are compared as they
+are stored: in lower case. Source: Hive's HiveAlterHandler, where bucket columns and constraints do not follow. This module reads nothing
+stored.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PART_OF_EXPRESSION = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`
 
 
 class ColumnsDifference(NamedTuple):
-    """The fate of columns that are not there any more; names are normalised."""
+    """The columns that were renamed and dropped; names are normalised."""
 
     renamed: Mapping[str, str]
     dropped: frozenset[str]
@@ -65,7 +66,7 @@ def lost_columns(old: Sequence[FieldSchema] | None, new: Sequence[FieldSchema] |
 
 
 def repeated_column(columns: Sequence[FieldSchema], keys: Sequence[FieldSchema] | None = None) -> str | None:
-    """Return the first name that comes a second time among columns and partition keys, None when each has its own."""
+    """Return the first name that two of the columns and partition keys have, None when there is none."""
     seen: set[str] = set()
     for column in (*columns, *(keys or ())):
         name = normalize(column.name or "")
@@ -101,7 +102,7 @@ def strangers(sd: StorageDescriptor | None, *before: StorageDescriptor | None) -
 
 
 def follow(sd: StorageDescriptor, renamed: Mapping[str, str]) -> StorageDescriptor:
-    """Return a storage descriptor whose bucket, sort and skew columns have their new names; the same if none has another one."""
+    """Return a storage descriptor whose bucket, sort and skew columns have their new names; the same object if none was renamed."""
     if not renamed or not is_clustered(sd):
         return sd
 

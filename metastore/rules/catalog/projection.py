@@ -24,7 +24,7 @@ from metastore.idl import (
 from metastore.rules.like import sql_matcher
 
 _NAMES = ("catName", "dbName", "tableName")
-"""Always there."""
+"""Fields of a partition that are always returned."""
 FIELDS = (
     *_NAMES, "createTime", "lastAccessTime", "values", "parameters", "writeId",
     *(f"sd.{name}" for name in ("location", "inputFormat", "outputFormat", "compressed", "numBuckets", "bucketCols", "parameters")),
@@ -35,7 +35,7 @@ FIELDS = (
     *(f"sd.skewedInfo.{name}" for name in ("skewedColNames", "skewedColValues", "skewedColValueLocationMaps")),
     *(f"privileges.{name}" for name in ("userPrivileges", "groupPrivileges", "rolePrivileges")),
 )  # fmt: skip
-"""Fields that a client may ask for; a name in front of others stands for all of those."""
+"""Fields that a client may ask for; the beginning of several names stands for all of them."""
 _SERDE = ("name", "serializationLib", "description", "serializerClass", "deserializerClass", "serdeType")
 _TABLE_FIELDS = frozenset(
     {
@@ -52,16 +52,16 @@ _TABLE_COLLECTIONS = frozenset(
         *(f"sd.skewedInfo.{name}" for name in ("skewedColNames", "skewedColValues", "skewedColValueLocationMaps")),
     }
 )  # fmt: skip
-"""Fields of a table that are more than one value: the table comes whole where one of them is asked for."""
+"""Fields of a table with more than one value: the whole table is returned where one of them is requested."""
 _ALWAYS = ("createTime", "lastAccessTime", "retention")
-"""Numbers of a table that no struct of Java's goes without."""
+"""Numbers of a table that are in every struct of Java's."""
 Tree = dict[str, "Tree"]
 
 
 def project(
     found: Sequence[Partition], fields: Sequence[str] | None, include: str | None = None, exclude: str | None = None
 ) -> list[Partition]:
-    """Return partitions with some fields, all without a list, and the parameters whose keys LIKE one pattern and not another.
+    """Return partitions with the given fields, or all, and with the parameters whose keys are LIKE `include` and not LIKE `exclude`.
 
     MetaError for a field that partitions do not have.
     """

@@ -20,7 +20,7 @@ EXTERNAL = "EXTERNAL"
 PURGE = "external.table.purge"
 TRANSLATED = "TRANSLATED_TO_EXTERNAL"
 FORMATS = ("iceberg", "delta", "hudi", "paimon")
-"""Tables that have columns of their own beside those in the catalog, and read them by their own rules."""
+"""Formats whose tables have their own columns beside those in the catalog, and read them by their own rules."""
 _FORMAT_CLASSES = ("org.apache.iceberg.", "io.delta.", "org.apache.hudi.", "com.uber.hoodie.", "org.apache.paimon.")
 """Beginnings of the names of classes by which engines read such tables."""
 _FORMAT_PARAMETERS = ("table_type", "spark.sql.sources.provider", "storage_handler")
@@ -49,9 +49,9 @@ def is_true(text: str | None) -> bool:
 
 
 def keeps_own_columns(table: Table) -> bool:
-    """Return whether the table is of a format that knows its columns by itself, so that the catalog's may change in any way.
+    """Return whether the table's format keeps the columns itself, so that the catalog's may change in any way.
 
-    Its parameters say so, or the classes by which it is read.
+    Its parameters name the format, or the classes by which it is read do.
     """
     values = [(parameter(table.parameters, name) or "").lower() for name in _FORMAT_PARAMETERS]
     if any(each in value for value in values if value for each in FORMATS):
@@ -84,14 +84,14 @@ def is_full_acid(table: Table) -> bool:
 
 
 def purges_data(table: Table) -> bool:
-    """Return whether dropping the table drops its data: not for views, for external ones only if they say so."""
+    """Return whether dropping the table drops its data: not for views, for external tables only with `external.table.purge`."""
     if table.tableType == "VIRTUAL_VIEW":
         return False
     return not is_external(table) or is_true((table.parameters or {}).get(PURGE))
 
 
 def stored_type(table: Table) -> str:
-    """Return the type that type and parameter EXTERNAL agree on: the parameter wins, a missing type is deduced."""
+    """Return the type to store: the parameter EXTERNAL wins over the type, and a missing type is deduced."""
     if table.tableType in (None, ""):
         if table.viewOriginalText:
             return "VIRTUAL_VIEW"
@@ -102,5 +102,5 @@ def stored_type(table: Table) -> str:
 
 
 def table_label(table: Table) -> str:
-    """Return how error messages call the table: `database.table`."""
+    """Return the table's name in error messages: `database.table`."""
     return f"{table.dbName}.{table.tableName}"

@@ -2,8 +2,8 @@
 
 `docs/table-types.md` has the rules as a table of all combinations, which a test runs against `translate`. Mode `legacy` stores the
 requested type, as the 2.3 and 3.1 servers do; `strict` keeps managed tables transactional, as CDP and Hive 4 do
-(MetastoreDefaultTransformer; that a client with the capability to write ACID tables gets one is CDP's rule). Nothing here touches a
-directory, and no argument is changed.
+(MetastoreDefaultTransformer). By CDP's rule a client with the capability to write ACID tables gets one. Nothing here touches a directory,
+and no argument is changed.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def translate(
     create_as_acid: bool = False,
     as_external: bool = False,
 ) -> Translation:
-    """Return how a new table is stored.
+    """Return the table to store for a new one.
 
-    `as_external` is the client's wish that a managed table without the property becomes an external one in any case. `capabilities` are the
+    With `as_external`, on the client's request, a managed table without the property becomes external in any case. `capabilities` are the
     client's declared ones (4.x names), `client_name` is for error messages. MetaError when the transactional parameters do not fit, when
     the client can not write the table that it creates, or when the location is not allowed for such a table. Only tables of the default
     catalog are translated.
@@ -232,8 +232,8 @@ def default_directory(root: Root, roots: Roots) -> str | None:
 def place_of_new(table: Table, location: str) -> str:
     """Return the location of a new table from its default one. A table that Hive 4 drops without its data gets a place of its own.
 
-    Its name ends with the transaction that makes it, unless it ends so already: a later table of that name begins in another directory.
-    Source: Hive's HMSHandler.getTableSuffix.
+    The place's name ends with the transaction that makes the table, unless it has such an end already: a later table of that name then
+    begins in another directory. Source: Hive's HMSHandler.getTableSuffix.
     """
     if not table.txnId or table.tableType in VIEWS or not is_true((table.parameters or {}).get(SOFT_DELETE)):
         return location

@@ -47,8 +47,8 @@ class NoConstant(ValueError):
 def constant(text: str, now: datetime) -> Any:
     """Return the value of a constant: text, int, float, Decimal, bool, date, datetime or None. NoConstant.
 
-    `now` is the wall-clock time of `current_date()` and `current_timestamp()`. Of a cast the constant within is returned, which its column
-    then takes as it does any other value.
+    `now` is the wall-clock time of `current_date()` and `current_timestamp()`. The value of a cast is the constant in it,
+    which the column then converts as it does any other value.
     """
     reader = _Reader(text, now)
     value = reader.value()
@@ -57,7 +57,7 @@ def constant(text: str, now: datetime) -> Any:
 
 
 def respelled(text: str, strings: Callable[[str], str], times: Callable[[str], str]) -> str:
-    """Return an expression with its strings spelled by `strings`, and texts after `timestamp` by `times`, which get their values."""
+    """Return an expression with its strings spelled by `strings`, and the strings after `timestamp` by `times`. Both get the plain text."""
 
     def spell(match: re.Match[str]) -> str:
         if match["name"]:

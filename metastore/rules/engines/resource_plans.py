@@ -1,4 +1,4 @@
-"""Conditions that a resource plan meets before Hive may run queries by it. Source: Hive's ObjectStore, whose words the messages are.
+"""Conditions that a resource plan meets before Hive may run queries by it. Source: Hive's ObjectStore, also for the messages.
 
 Never parses a trigger: Hive's server leaves that to the engine, which knows its counters.
 """
@@ -26,7 +26,7 @@ def namespace_of(name: str | None) -> str:
 
 
 def is_policy(name: str | None) -> bool:
-    """Return whether Hive knows a scheduling policy; no name is `fair`."""
+    """Return whether Hive has a scheduling policy of this name; None stands for `fair`."""
     return name is None or name.strip().upper() in POLICIES
 
 

@@ -2,7 +2,7 @@
 times.
 
 Six fields, or seven with years from 1970 to 2099: second, minute, hour, day of month, month, day of week (1 is Sunday). Of the two days one
-is `?`. Features that `cronsim` lacks are done here: years, the working day next to a day (`15W`), and days before the last one (`L-3`).
+is `?`. Features that `cronsim` lacks are done here: years, the working day nearest to a day (`15W`), and days before the last one (`L-3`).
 Source: the definition QUARTZ of cron-utils 9, which Hive reads schedules with.
 """
 
@@ -44,7 +44,7 @@ class Schedule:
         return time.year in self.years and (self.day is None or self.day(time.year, time.month) == time.day)
 
     def skip(self, time: datetime) -> datetime | None:
-        """Return the midnight from which a later time may fit; None without one."""
+        """Return the next midnight from which a time may fit; None where no later one does."""
         if time.year not in self.years:
             later = [year for year in self.years if year > time.year]
             return _midnight(time, min(later), 1, 1) if later else None
@@ -117,7 +117,7 @@ def _weekdays(text: str, field: str) -> str:
 
 
 def _ascending(part: str) -> str:
-    """Return days from one to another, or from one in steps, so that none is above 6: to `cronsim` 7 is Sunday again."""
+    """Return a range of days, or steps from a day on, without a day above 6: for `cronsim` 7 is Sunday again."""
     if match := re.fullmatch(r"(\d)/(\d+)", part):
         return f"{match[1]}-6/{match[2]}"
     if (match := re.fullmatch(r"(\d)-(\d)", part)) and match[1] > match[2]:
@@ -137,7 +137,7 @@ def _moved_day(field: str) -> Callable[[int, int], int | None] | None:
 
 
 def _working_day(year: int, month: int, day: int) -> int | None:
-    """Return the day from Monday to Friday that is next to a day and in its month; None if the month has no such day."""
+    """Return the day from Monday to Friday that is nearest to a day and in its month; None if the month has no such day."""
     first, length = calendar.monthrange(year, month)
     if day > length:
         return None

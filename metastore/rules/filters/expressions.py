@@ -14,7 +14,7 @@ from metastore.rules.filters.hive_classes import COLUMN, CONSTANT, FUNCTION
 from metastore.rules.filters.kryo import Instance, NotUnderstood, read
 
 MAXIMUM_SIZE = 200_000
-"""Nodes of an expression written out: bytes can refer to one part many times."""
+"""The most nodes of an expression. A part counts as often as it is used: bytes can refer to one part many times."""
 
 NULL_TYPE = "void"
 
@@ -29,7 +29,7 @@ _BRIDGED = {
     "UDFLike": "like",
     **dict.fromkeys((f"UDFTo{name}" for name in ("Byte", "Short", "Integer", "Long", "Float", "Double", "String")), "cast"),
 }
-"""Functions of the older kind, by their class."""
+"""Functions of Hive's older interface `UDF`, by their class."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -71,7 +71,7 @@ def read_expression(data: bytes) -> Expression:
 
 
 class _Converter:
-    """Converts each object once, however often it is referred to."""
+    """A converter that converts each object once, even if several others refer to it."""
 
     def __init__(self) -> None:
         self.done: dict[int, tuple[Expression, int]] = {}
@@ -118,7 +118,7 @@ def _type(info: Instance) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a constant's value as `Constant` says."""
+    """Return a constant's value in the form that `Constant` has."""
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if not isinstance(value, Instance):

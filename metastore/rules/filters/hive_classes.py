@@ -7,7 +7,7 @@ fields are not written. Source: Hive 3.1.3 and 4.0.1, reflected; `children` is s
 from __future__ import annotations
 
 PREFIX = "org.apache.hadoop."
-"""Left out of the names here."""
+"""The beginning of the names of Hive's classes, which is left out here."""
 
 _UDF = "hive.ql.udf.generic.GenericUDF"
 _TYPES = "hive.serde2.typeinfo."
@@ -28,14 +28,14 @@ _ALIASES = {f"[L{PREFIX}hive.serde2.objectinspector.ObjectInspector;": "array"}
 
 
 def full_name(name: str) -> str:
-    """Return the name under which a class is known here. Guava's lists, whose packages differ between releases, are lists."""
+    """Return the name that a class has here. Guava's lists, whose packages differ between releases, are lists."""
     if name.endswith("$RandomAccessWrappedList"):
         return "java.util.ArrayList"
     return _ALIASES.get(name) or name.removeprefix(PREFIX)
 
 
 def _fields(text: str) -> tuple[tuple[str, str], ...]:
-    """Read `name` for an object and `name:class` for the others."""
+    """Read the fields of a class: `name` for an object, `name:class` for any other."""
     return tuple((name, code or "object") for name, _, code in (part.partition(":") for part in text.split()))
 
 

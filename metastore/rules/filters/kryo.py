@@ -29,9 +29,9 @@ BEGINNINGS: dict[int, tuple[bytes, ...]] = {
     5: (b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNode",),
     3: (b"\x01\x01\x00java.util.", b"\x01\x10"),
 }
-"""How the bytes begin: the root's class and its first field, the list of its arguments."""
+"""The first bytes, by Kryo's version: the root's class and its first field, the list of its arguments."""
 MAXIMUM_DEPTH = 120
-"""Objects within each other: each level of an expression takes two, and five of Python's frames."""
+"""The most objects within each other. Each level of an expression takes two of them, and five of Python's frames."""
 
 
 class NotUnderstood(MetaError):
@@ -48,7 +48,7 @@ class Instance:
 
 @dataclass(eq=False, slots=True)
 class _Unfinished:
-    """Stands for an object that is being read: one that holds itself is refused."""
+    """A placeholder for an object that is being read, by which an object that holds itself is refused."""
 
 
 def _version(data: bytes) -> int | None:
@@ -71,7 +71,7 @@ def read(data: bytes) -> Instance:
         )
     reader = _Reader(data, version)
     try:
-        # Hive 4 writes the root's class, the others take it for granted.
+        # Hive 4 writes the root's class, the others leave it out.
         found = reader.class_and_object() if version == 5 else reader.marked(FUNCTION, may_be_null=False)
         if not isinstance(found, Instance):
             raise NotUnderstood("it is not an object")
@@ -184,7 +184,7 @@ class _Reader:
         return None if kind is None else self.marked(kind, may_be_null=False)
 
     def marked(self, kind: str, *, may_be_null: bool) -> Any:
-        """Read an object of a known class: whether it is null, one that was read before, or a new one."""
+        """Read an object of a known class: null, an object that was read before, or a new one."""
         refers = kind not in PRIMITIVES and not (kind in ENUM and self.version == 5)
         if not refers and not may_be_null:
             return self.body(kind)
@@ -238,7 +238,7 @@ class _Reader:
         return [self.marked(kind, may_be_null=may_be_null) for _ in range(length)]
 
     def texts(self) -> list[Any]:
-        """Read a list that is declared as one of strings, a final class: its elements have no class."""
+        """Read a list that is declared as a list of strings: its elements have no class, since String is a final one."""
         may_be_null, length = (True, self.unsigned()) if self.version == 3 else self.flagged()
         count = self.bounded(length if self.version == 3 else length - 1)
         return [self.marked("String", may_be_null=may_be_null) for _ in range(count)]
@@ -282,7 +282,7 @@ class _Reader:
         parts = [0, 0, 0, 0]
         for index in range(3):
             parts[index] = self.fixed("b")
-            if parts[index] < 0:  # the last that is not zero
+            if parts[index] < 0:  # the last part that is not zero is inverted
                 parts[index] = ~parts[index]
                 break
         else:
@@ -320,5 +320,5 @@ SPECIAL: dict[str, Callable[[_Reader], Any]] = {
     "LocalDateTime": _Reader.date_time,
     **dict.fromkeys(ENUM, _Reader.unsigned),
 }
-"""How an object of a class is read that is more, or less, than its fields."""
+"""The readers of the classes whose form is not a list of fields."""
 PRIMITIVES = frozenset(("boolean", "byte", "short", "char", "int", "long", "float", "double"))

@@ -2,7 +2,7 @@
 
 The union of Hive's Filter.g (2.3, 3.1) and PartitionFilter.g4 (4.x): keywords in any case, `==`, back-quoted keys,
 `date2020-01-31` as well as `DATE '2020-01-31'`. The lexer never decides the meaning of a word; a column may be called
-`date` or `in`. Keys of which the grammar makes no word (`my-key`, `a b`) are passed to it: Spark writes them bare.
+`date` or `in`. Keys that are not words of the grammar (`my-key`, `a b`) are passed to the lexer: Spark writes them without quotes.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Token:
 
 
 def error(text: str, reason: str) -> MetaError:
-    """Return the error that a filter which can not be read ends with."""
+    """Return the error for a filter that can not be read."""
     return MetaError(f"Error parsing partition filter: {reason}; filter: {text[:500]}")
 
 
@@ -144,7 +144,7 @@ _PARTS = re.compile(r"([+-]?)(\d{4,9})-(\d\d)-(\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.
 
 
 def date_constant(text: str, token: Token, content: str) -> datetime.date | str:
-    """Return the date that a date literal names; its text for a year that is none of Python's."""
+    """Return the date that a date literal names; its text for a year that Python does not have."""
     found = _PARTS.search(content.strip())
     if found and _is_far(found):
         return found[0]
@@ -155,7 +155,7 @@ def date_constant(text: str, token: Token, content: str) -> datetime.date | str:
 
 
 def timestamp_constant(text: str, token: Token, content: str) -> datetime.datetime | str:
-    """Return the time that a timestamp literal names, to the microsecond; its text for a year that is none of Python's."""
+    """Return the time that a timestamp literal names, to the microsecond; its text for a year that Python does not have."""
     match = _PARTS.search(content.strip())
     if match and _is_far(match):
         return match[0]
@@ -169,5 +169,5 @@ def timestamp_constant(text: str, token: Token, content: str) -> datetime.dateti
 
 
 def _is_far(parts: re.Match[str]) -> bool:
-    """Return whether the year is below 1 or above 9999, and the day may be one of it."""
+    """Return whether the year has a sign or more than four digits, or is 0, and the month and the day are possible."""
     return (bool(parts[1]) or len(parts[2]) > 4 or parts[2] == "0000") and 1 <= int(parts[3]) <= 12 and 1 <= int(parts[4]) <= 31

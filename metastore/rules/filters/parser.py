@@ -11,7 +11,7 @@ Source: Hive's Filter.g (2.3, 3.1), PartitionFilter.g4 and PartFilterVisitor (4.
                  | "(" "struct" "(" key, .. ")" ")" ["not"] "in" "(" ["const"] "struct" "(" constant, .. ")", .. ")"
 
 Beyond Hive's grammars: `<=>`, `not like`, `true` and `false`, decimals, and bare keys that are not words, if they are passed.
-Parentheses are held on a list of our own, so no filter exhausts Python's stack. Keys are not looked up here.
+Open parentheses are kept in a list, so no filter exhausts Python's stack. Keys are not looked up here.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Level:
 
 
 def _combine(kind: type[And | Or], parts: Sequence[_Part]) -> _Part:
-    """Join parts under one chain. The longest of its own kind takes the others in, so a deep nest costs linear time."""
+    """Join parts under one chain. The longest of its own kind absorbs the others, so deep nesting costs linear time."""
     if len(parts) == 1:
         return parts[0]
     lengths = [len(part.children) if isinstance(part, _Chain) and part.kind is kind else 0 for part in parts]
@@ -256,7 +256,7 @@ class _Parser:
         raise self.fail(token, "a constant")
 
     def string(self, token: Token) -> str:
-        """Return a string without its outer quotes; neighbours run together, their inner quotes kept, as in Hive."""
+        """Return a string without its outer quotes; adjacent strings are joined with their inner quotes, as in Hive."""
         written = token.text
         while self.peek().kind == "string":
             written += self.take().text

@@ -1,7 +1,7 @@
-"""Select partitions by a filter, term by term over all of them.
+"""Select partitions by a filter: each term is evaluated over all partitions.
 
-Every term is two sets of partitions: those that match, and those that match or can not be evaluated. Sets are integers with a bit for each
-partition, so a term costs the same few steps beside any others, and a thousand of them cost a thousand look-ups.
+The result of a term is two sets of partitions: those that match, and those that match or can not be evaluated. Sets are integers with a
+bit for each partition, so a term costs the same few steps in any filter, and a thousand terms cost a thousand look-ups.
 
 The comparison is exact for every key type: integers, decimals and floats compare as numbers, dates and timestamps as times, char without
 its padding, booleans false before true. A number equals a text key if it is written in the same way; a text that is the same number in
@@ -31,9 +31,9 @@ from metastore.rules.values.partition_names import DEFAULT_PARTITION
 from metastore.rules.values.types import STRINGS
 
 _FEW = 32
-"""Positions up to which a set is put together number by number."""
+"""The most positions for which a set is made bit by bit."""
 _BLOCKS = 64
-"""Sets of a key's least values that are kept for ranges."""
+"""The most blocks of a key's ascending values. The partitions of the first blocks are kept as sets, for ranges."""
 
 
 class Selection(NamedTuple):
@@ -48,10 +48,10 @@ class Selection(NamedTuple):
 def select_partitions(
     node: Node | None, keys: Sequence[tuple[str, str]], partitions: Sequence[Sequence[str]], default_name: str = DEFAULT_PARTITION
 ) -> Selection:
-    """Return which of the partitions, given by their values in the order of `keys` (name, Hive type), pass a filter; None selects all.
+    """Return the partitions, given by their values in the order of `keys` (name, Hive type), that pass a filter; None selects all.
 
-    MetaError for a key that the table is not partitioned by, a key type without an order, or a constant that can not be compared with its
-    key, whether there are partitions or not.
+    MetaError, even without partitions, for a key that the table is not partitioned by, a key type without an order, or a constant that can
+    not be compared with its key.
     """
     if node is None:
         return Selection([*range(len(partitions))])
@@ -60,7 +60,7 @@ def select_partitions(
 
 
 class _Found(NamedTuple):
-    """Sets of partitions, the first of which is part of the second."""
+    """The partitions that match, and those that match or can not be evaluated."""
 
     sure: int
     possible: int
@@ -75,7 +75,7 @@ def _or(one: _Found, other: _Found) -> _Found:
 
 
 def _bits(positions: Iterable[int], size: int) -> int:
-    """Return the set of these positions of `size`."""
+    """Return the set of these positions among `size` partitions."""
     positions = [*positions]
     if len(positions) <= _FEW:
         return reduce(operator.or_, (1 << position for position in positions), 0)
@@ -111,7 +111,10 @@ class _Texts:
 
 
 class _Values:
-    """The partitions by the value that one key has as its type; `null` of them have a text for none, `unjudged` are not among them."""
+    """The partitions by the value of one key, read as its type.
+
+    `null` is the set of a text key's partitions whose text stands for no value. `unjudged` are left out: their values can not be read.
+    """
 
     def __init__(self, texts: _Texts, kind: KeyType, default_name: str) -> None:
         self.size = texts.size
@@ -163,7 +166,7 @@ class _Values:
 
     @cached_property
     def blocks(self) -> list[int]:
-        """The partitions of the least values: of none, of a block of them, of two blocks .."""
+        """The partitions of the least values: of no block of values, of one block, of two blocks .."""
         starts = range(0, len(self.ordered), self.block)
         return [*accumulate((self.among(start, start + self.block) for start in starts), operator.or_, initial=0)]
 
@@ -176,7 +179,7 @@ class _Values:
         return self.blocks[whole] | self.among(whole * self.block, count)
 
     def compared(self, sign: str, wanted: Any) -> int:
-        """Return the partitions whose values compare so with one that is wanted."""
+        """Return the partitions whose values compare by `sign` with the wanted one."""
         if sign in {"=", "!="}:
             equal = _bits(self.positions.get(wanted, ()), self.size)
             return equal if sign == "=" else self.judged ^ equal

@@ -1,7 +1,7 @@
 """Compute the ranges of partition names that contain all partitions which a filter selects.
 
 Only equality (`=`, `in`) on leading keys of type string and varchar narrows: there the constant is the stored value, so
-its escaped text is exact. The answer may name too much but never too little; the predicate decides.
+its escaped text is exact. The ranges may contain more partitions, but never fewer; the predicate decides.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MAXIMUM_PREFIXES = 200
 def leading_prefixes(node: Node | None, keys: Sequence[tuple[str, str]], default_name: str = DEFAULT_PARTITION) -> list[str] | None:
     """Return prefixes of partition names, one of which every selected partition has; None when nothing narrows.
 
-    Ascending, at most MAXIMUM_PREFIXES. A prefix ends with a `/`, unless it names all keys: then it is a whole name, which longer ones
-    may begin with. None begins with another, so that no partition has two. An empty list: no partition can match.
+    Ascending, at most MAXIMUM_PREFIXES. A prefix ends with a `/`, unless it names all keys: then it is a whole name, which longer names
+    may begin with. No prefix begins with another, so that no partition has two. An empty list: no partition can match.
     """
     if node is None:
         return None

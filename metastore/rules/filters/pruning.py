@@ -65,7 +65,7 @@ def compile_expression(
 
 
 def weakened(expression: Expression, default_name: str = DEFAULT_PARTITION) -> Node | None:
-    """Return a filter that all partitions pass which an expression may select, made of equality on text keys; None when none is simple."""
+    """Return a filter of equalities on text keys that passes all partitions which an expression may select; None where it has none."""
     if not isinstance(expression, FunctionCall):
         return None
     arguments = expression.arguments
@@ -206,7 +206,7 @@ class _Compiler:
         return _decided([self.comparison(operator.eq, node, each) for each in wanted], decides=True)
 
     def struct_membership(self, node: FunctionCall, wanted: Sequence[Expression], rows: Sequence[tuple[Any, ...]]) -> Evaluator:
-        """Return a look-up of all keys' values; where one is null or unknown, the result of comparing them one by one."""
+        """Return a look-up of the values of all keys together. Where one is null or unknown, they are compared one by one."""
         reads, among = [self.compile(each) for each in node.arguments], frozenset(rows)
         one_by_one: list[Evaluator] = []
 
@@ -283,7 +283,7 @@ def _is_of_type(column: Expression, constant: Expression) -> bool:
 
 
 def _constants_of(wanted: Expression, node: FunctionCall) -> tuple[Any, ...] | None:
-    """Return the values that the columns of a struct are to have; None where that is not so simple."""
+    """Return the constants that the columns of a struct have to equal; None unless each is a constant of its column's type."""
     if isinstance(wanted, Constant) and isinstance(wanted.value, list):
         given: Sequence[Expression] = [Constant(value, each.type) for value, each in zip(wanted.value, node.arguments, strict=False)]
     else:
@@ -336,7 +336,7 @@ def _compared(sign: Callable[[Any, Any], bool], left: Evaluator, right: Evaluato
 
 
 def _kind(hive_type: str) -> str:
-    """Return the kind of values that a type has: text, number, float, date, timestamp, boolean, or none that is known."""
+    """Return the kind of values that a type has: text, number, float, date, timestamp, boolean or void; "" for any other."""
     name = types.type_name(hive_type)
     if name in _TEXTS:
         return "text"

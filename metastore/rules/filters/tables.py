@@ -25,7 +25,7 @@ TABLE_NAME = "hive_filter_field_tableName__"
 TABLE_TYPE = "hive_filter_field_tableType__"
 
 _BARE_PARAMETER = re.compile(PARAMETERS + r"[^\s=<>!(),'\"`]+")
-# Hive's own keys can not hold a dot unless they are quoted, which only 4.x clients can.
+# Hive's grammar allows a dot in quoted keys alone, which only 4.x clients can write.
 _SPELLED_OUT = {"discover__partitions": "discover.partitions"}
 
 

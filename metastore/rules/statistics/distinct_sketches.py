@@ -1,9 +1,9 @@
-"""Join Hive's sketches of distinct values, which it calls bit vectors: how many values do old and new data have together.
+"""Join Hive's sketches of distinct values, which it calls bit vectors, to count the distinct values of old and new data together.
 
 A sketch is a HyperLogLog of 64-bit hashes. The low `index_bits` bits of a hash name a register, which keeps the greatest rank: the place,
 from 1, of the lowest bit that is set among the others. Hive writes few registers sparsely: each under the low 25 bits of its hash.
 Source: Hive's common.ndv.hll for the bytes. The count of a full sketch is Ertl's (arXiv 1702.01284, algorithm 6), which needs none of
-Hive's tables of corrections and differs from Hive's by less than either errs.
+Hive's tables of corrections and differs from Hive's by less than the error of either.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ MAGIC = b"HLL"
 HASH_BITS = 64
 SPARSE_BITS = 25
 RANK_BITS = 6
-"""The bits of a rank in a sparse sketch, and the most that ranks are packed into; wider ones take a byte each."""
+"""The bits of a rank in a sparse sketch, and the most bits of a packed rank; wider ranks take a byte each."""
 UNPACKED = 7
 """The mark in place of the width of ranks that take a byte each."""
 INDEX_BITS = range(4, 16)
-"""How many a sketch can name; Hive writes 10, before 3.0 it wrote 14."""
+"""The possible values of a sketch's `index_bits`; Hive writes 10, before 3.0 it wrote 14."""
 
 
 class Sketch(NamedTuple):
@@ -42,7 +42,7 @@ def merged(old: bytes | None, new: bytes | None) -> tuple[bytes, int] | None:
 
 
 def decode(data: bytes | None) -> Sketch | None:
-    """Return the sketch that bytes hold; None if they hold none that can be read."""
+    """Return the sketch in bytes; None for bytes that can not be read as one."""
     if data is None or len(data) < len(MAGIC) + 2 or not data.startswith(MAGIC):
         return None
     index_bits, width = data[3] >> 4, data[3] & 7
@@ -90,7 +90,7 @@ def join(one: Sketch, other: Sketch) -> Sketch:
 
 
 def counted(sketch: Sketch) -> int:
-    """Estimate how many different values were counted."""
+    """Return the estimated number of distinct values that a sketch counted."""
     registers = 1 << sketch.key_bits
     if sketch.key_bits > sketch.index_bits:
         return round(registers * log(registers / (registers - len(sketch.ranks))))
@@ -107,7 +107,7 @@ def counted(sketch: Sketch) -> int:
 
 
 def _most_sparse(index_bits: int) -> int:
-    """Return how many registers Hive writes sparsely: as many as take no more bytes than all of them packed, at five bytes each."""
+    """Return the most registers that Hive writes sparsely: at five bytes each, they take no more bytes than all registers packed."""
     return (1 << index_bits) * RANK_BITS // 8 // 5
 
 
@@ -155,7 +155,7 @@ def _pack(ranks: list[int], width: int) -> bytes:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of seven bits a byte, the low ones first, and where the next begins. IndexError, also for one of over 64 bits."""
+    """Return a number of seven bits a byte, the low ones first, and the place after it. IndexError, also for one of over 64 bits."""
     value = 0
     for shift in range(0, HASH_BITS, 7):
         byte = data[at]

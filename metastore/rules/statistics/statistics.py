@@ -17,7 +17,7 @@ from metastore.rules.statistics.statistics_kinds import in_kind, kind_of, order_
 SUMMED = ("numNulls", "numTrues", "numFalses")
 GREATEST = ("maxColLen", "avgColLen")
 UNKNOWN = -1
-"""The count that clients, as Impala, write when they do not know it."""
+"""The count that clients such as Impala write for an unknown one."""
 MOST = 2**63 - 1
 """The greatest count that a reply holds: greater ones are returned as this."""
 
@@ -28,9 +28,9 @@ def are_joinable(old: ColumnStatisticsObj, new: ColumnStatisticsObj) -> bool:
 
 
 def merge(old: ColumnStatisticsObj, new: ColumnStatisticsObj) -> ColumnStatisticsObj:
-    """Return statistics of old and new data, which are joinable, together, in the kind of the new.
+    """Return the joined statistics of old and new data, in the kind of the new. ValueError unless they are joinable.
 
-    Without two bit vectors that can be joined there are at least as many distinct values as in either.
+    Without two bit vectors that can be joined, the number of distinct values is the greater one of the two.
     """
     kind = kind_of(new.statsData)
     data = in_kind(old.statsData, kind)
@@ -80,7 +80,7 @@ def _joined(kind: str, name: str, values: Sequence[Any], tuner: float) -> Any:
 
 
 def _distinct(known: Sequence[int], tuner: float) -> int:
-    """Return how many distinct values there are of parts with these counts, UNKNOWN without any."""
+    """Return the number of distinct values of parts with these counts, UNKNOWN without any."""
     if not known:
         return UNKNOWN
     lower, upper = max(known), sum(known)

@@ -1,4 +1,4 @@
-"""The kinds of column statistics: which one a column's type calls for, and the same statistics in another kind. Never joins or stores them.
+"""The kinds of column statistics: the kind for a column's type, and the same statistics in another kind. Never joins or stores them.
 
 Clients disagree about timestamps: those before Hive 4, Impala and Trino have `longStats`, Hive 4 has `timestampStats`, and each fails on
 the other's. `timestampStats` are stored. Source: Hive's StatsUtils.getColStatistics, HIVE-22311, HIVE-29398.
@@ -64,7 +64,7 @@ def _double(number: Any, *, up: bool) -> float:
     return nextafter(near, inf if up else -inf)
 
 
-def _decimal(number: Any, *, up: bool) -> Decimal | None:  # it holds each number
+def _decimal(number: Any, *, up: bool) -> Decimal | None:  # a decimal holds each number, so `up` is not used
     """Return a number as a decimal: a float as the shortest text that it is read from."""
     if isinstance(number, float) and not isfinite(number):
         return None
@@ -81,9 +81,9 @@ class _Numbers(NamedTuple):
 
     struct: type
     read: Callable[[Any], Any]
-    """Returns the number that a bound is."""
+    """A function from a bound to its number."""
     write: Callable[..., Any]
-    """Returns the nearest bound that is not greater than a number, with `up` not less; None for a number that has none."""
+    """A function from a number to the nearest bound that is not greater or, with `up`, not less; None for a number without one."""
 
 
 _NUMBERS = {
@@ -98,16 +98,16 @@ _NUMBERS = {
 _ALIKE = [{LONG, DATE}, {LONG, TIMESTAMP}, {LONG, DOUBLE}, {LONG, DECIMAL}, {DECIMAL, DOUBLE}]
 """Pairs of kinds that can replace each other."""
 _SAME_HASHES = _ALIKE[:2]
-"""Those whose bit vectors and histograms are of the same numbers."""
+"""Pairs of kinds whose bit vectors and histograms are of the same numbers."""
 _SKETCHES = ("bitVectors", "histogram")
 _BOUNDS = ("lowValue", "highValue")
 _WIDEST = (DOUBLE, DECIMAL, TIMESTAMP, DATE)
-"""Kinds that hold all others: of several kinds, the first of these that is among them."""
+"""Kinds that can hold others, in order of preference: several kinds are joined in the first of these that is among them and holds all."""
 
 
 @lru_cache(maxsize=4096)
 def kind_for(column_type: str, *, timestamps_are_longs: bool = False) -> str | None:
-    """Return the kind that clients read statistics of a column of this type in; None for a type without, such as an array."""
+    """Return the kind of statistics that clients read for a column of this type; None for a type without statistics, such as an array."""
     kind = _BY_TYPE.get(type_name(column_type))
     return LONG if kind == TIMESTAMP and timestamps_are_longs else kind
 
@@ -165,13 +165,13 @@ def with_data(column: ColumnStatisticsObj, data: ColumnStatisticsData, column_ty
 
 @cache
 def _needed(struct: type) -> tuple[tuple[str, bool, bool], ...]:
-    """Return name, whether it is required and whether it is a struct, of the fields of a struct that are either."""
+    """Return (name, is required, is a struct) of the fields of a struct that are required or are structs."""
     fields = ((field[1], field[-1], field[0] == STRUCT) for field in struct.thrift_spec.values())  # type: ignore[attr-defined]
     return tuple(field for field in fields if field[1] or field[2])
 
 
 def missing_field(struct: Any) -> str | None:
-    """Return the first required field that a struct of statistics lacks, such as `longStats.numDVs`: Java reads none without it."""
+    """Return the first required field that a struct of statistics lacks, such as `longStats.numDVs`: Java can not read the struct."""
     for name, is_required, is_struct in _needed(type(struct)):  # type: ignore[arg-type]  # a class is hashable
         value = getattr(struct, name)
         if value is None:

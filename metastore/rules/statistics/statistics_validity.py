@@ -2,8 +2,8 @@
 stores any.
 
 The row of a transactional table or partition holds the write id under which its statistics were written last. They are valid for a query
-whose snapshot sees that write id. A writer whose snapshot does not see it can not know the counted rows, so after it none are exact.
-Source: Hive's StatsSetupConst, ObjectStore.isCurrentStatsValidForTheQuery and verifyStatsChangeCtx.
+whose snapshot sees that write id. A writer whose snapshot does not see it does not see the counted rows either: after its
+change no statistics are exact. Source: Hive's StatsSetupConst, ObjectStore.isCurrentStatsValidForTheQuery and verifyStatsChangeCtx.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NOBODY = StatisticsWriter()
 
 
 def writer(write_id: int | None, text: str | None) -> StatisticsWriter:
-    """Read the snapshot of a request. MetaError for a text that is not a snapshot of a table."""
+    """Return the transaction of a request, with its snapshot. MetaError for a text that is not a snapshot of a table."""
     return StatisticsWriter(write_id or -1, seen_by(text))
 
 
@@ -66,13 +66,13 @@ def is_exact(parameters: Mapping[str, str]) -> bool:
 
 
 def exact_columns(parameters: Mapping[str, str]) -> set[str]:
-    """Return the columns whose statistics are."""
+    """Return the columns whose statistics are exact."""
     found = _mark(parameters).get(_COLUMNS)
     return set(found) if isinstance(found, dict) else set()
 
 
 def with_columns(parameters: dict[str, str], columns: Iterable[str]) -> dict[str, str]:
-    """Return parameters that say that these columns' statistics are exact: the same if they do."""
+    """Return parameters that mark these columns' statistics as exact: the same object if they already do."""
     text = parameters.get(ACCURATE)
     mark = _mark_with(text or "{}", tuple(columns))
     return parameters if mark == text else {**parameters, ACCURATE: mark}
@@ -80,7 +80,7 @@ def with_columns(parameters: dict[str, str], columns: Iterable[str]) -> dict[str
 
 @lru_cache(maxsize=16)
 def _mark_with(text: str, columns: tuple[str, ...]) -> str:
-    """Return a mark with these columns: hundreds of partitions of one request have the same one."""
+    """Return a mark with these columns. It is cached: hundreds of partitions of one request have the same mark."""
     before = {ACCURATE: text}
     mark = _mark(before)
     mark[_COLUMNS] = dict.fromkeys(sorted({*exact_columns(before), *columns}), "true")
@@ -88,7 +88,7 @@ def _mark_with(text: str, columns: tuple[str, ...]) -> str:
 
 
 def without_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
-    """Return parameters that no longer say so."""
+    """Return parameters that do not mark these columns' statistics as exact."""
     known = exact_columns(parameters)
     if not known:
         return dict(parameters)
@@ -102,7 +102,7 @@ def without_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> di
 
 
 def wanted_columns(dictionary: ObjectDictionary | None) -> list[str] | None:
-    """Return the columns of a new table that are to be called exact while it is empty, None unless the client asks for that."""
+    """Return the columns of a new table whose statistics are marked as exact while it is empty; None unless the client asks for that."""
     found = (dictionary.values or {}).get(_ASKED) if dictionary is not None else None
     try:
         asked = orjson.loads(found[0]) if found else None
@@ -119,7 +119,7 @@ def of_empty(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str,
 
 
 def of_other_data(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters of a table or partition that got another place: without the counts of the data at the old one.
+    """Return the parameters of a table or partition with a new location, without the counts of the data at the old one.
 
     Counts that the request changes are of the new data.
     """
@@ -132,7 +132,7 @@ def counts(parameter: str) -> bool:
 
 
 def without_mark(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return parameters that call nothing exact."""
+    """Return parameters that mark no statistics as exact."""
     return {key: value for key, value in parameters.items() if key != ACCURATE}
 
 
@@ -151,7 +151,7 @@ def after_change(
 ) -> dict[str, str]:
     """Return the parameters that a change of a transactional table or partition stores; `write_id` is of the statistics before.
 
-    `columns` says that statistics of columns were written. MetaError for a change of the mark outside of a transaction but its removal.
+    With `columns`, statistics of columns were written. MetaError for a change of the mark outside of a transaction, except its removal.
     """
     if not by.in_transaction():
         same = (before.get(ACCURATE) or "").lower() == (after.get(ACCURATE) or "").lower()

@@ -3,7 +3,7 @@
 A table or partition is a folder of `base_N[_vT]`, `delta_A_B[_S][_vT]` and `delete_delta_A_B[_S][_vT]`: N, A and B are write ids, S numbers
 the statements of one transaction, T is the compactor's transaction, which must have committed before the directory counts. Files and other
 directories are original ones, from before the table was transactional. Hidden names are ignored, except `-tmp.` before the name of a delta:
-there Hive 4 lists the files of a statement's tasks, and leaves it behind when it is killed. Source: Hive's AcidUtils,
+in such a directory Hive 4 lists the files of a statement's tasks; it stays when Hive is killed. Source: Hive's AcidUtils,
 ValidReaderWriteIdList and ValidCompactorWriteIdList.
 """
 
@@ -34,7 +34,7 @@ _STAGING = re.compile(r"\.staging_txn_(\d+)_", re.ASCII)
 
 
 class Extent(Enum):
-    """How much of a range something holds for."""
+    """The part of a range of write ids for which something is true."""
 
     NONE = 0
     SOME = 1
@@ -42,7 +42,7 @@ class Extent(Enum):
 
 
 class FolderEntry(NamedTuple):
-    """A name in the folder. `compacted`: the directory holds `_metadata_acid` that says so, which only bases of Hive 3 need."""
+    """A name in the folder. `compacted`: the directory has a file `_metadata_acid` with that mark, which only bases of Hive 3 need."""
 
     name: str
     is_directory: bool = True
@@ -153,7 +153,7 @@ class SeenWriteIds:
         return write_id <= self.high_watermark and write_id < self.lowest_open
 
     def valid_range(self, low: int, high: int) -> Extent:
-        """Return how much of a range the snapshot sees."""
+        """Return the part of a range that the snapshot sees."""
         if self.whole_ranges:
             return Extent.ALL if high <= self.high_watermark else Extent.NONE
         top = min(high, self.high_watermark)
@@ -161,7 +161,7 @@ class SeenWriteIds:
         return _portion(seen, low, high)
 
     def aborted_range(self, low: int, high: int) -> Extent:
-        """Return how much of a range was aborted."""
+        """Return the part of a range that was aborted."""
         if low > self.high_watermark:
             return Extent.NONE
         return _portion(_count(self._aborted, low, high), low, high)
@@ -177,7 +177,7 @@ def _portion(count: int, low: int, high: int) -> Extent:
 
 @dataclass(frozen=True)
 class Transactions:
-    """Which transactions a snapshot sees as committed; it decides about directories that compactors made."""
+    """The transactions that a snapshot sees as committed. They decide which directories of compactors it reads."""
 
     high_watermark: int = NONE_OPEN
     open: Collection[int] = frozenset()
@@ -192,7 +192,7 @@ EVERYTHING = Transactions()
 
 
 class NotEnoughHistory(Exception):
-    """A compactor's base is the oldest there is, and it holds write ids that the snapshot must not see: no state can be read."""
+    """The oldest base is a compactor's, and it holds write ids that the snapshot must not see: the snapshot can not be read."""
 
 
 @dataclass
@@ -205,7 +205,7 @@ class FolderState:
     originals: list[str] = field(default_factory=list)
     """Files and directories from before the table was transactional, read when there is no base."""
     obsolete: list[str] = field(default_factory=list)
-    """Directories that every snapshot that is at least as new as this one passes over, since other directories hold the same."""
+    """Directories that neither this snapshot nor a newer one reads, since other directories hold the same rows."""
     aborted: list[str] = field(default_factory=list)
     """Directories that only aborted transactions wrote."""
     aborted_write_ids: set[int] = field(default_factory=set)
@@ -217,7 +217,7 @@ class FolderState:
 def decide(
     entries: Iterable[FolderEntry], write_ids: SeenWriteIds, transactions: Transactions = EVERYTHING, *, strict: bool = True
 ) -> FolderState:
-    """Return the directories of a folder by their use in a snapshot. NotEnoughHistory unless `strict` is off, which a cleaner wants."""
+    """Return the directories of a folder by their use in a snapshot. NotEnoughHistory, unless `strict` is off, as for a cleaner."""
     state = FolderState()
     bases: list[Base] = []
     deltas: list[Delta] = []
@@ -291,7 +291,7 @@ def _choose_base(bases: Sequence[Base], write_ids: SeenWriteIds, state: FolderSt
 
 
 def _order(delta: Delta) -> tuple[int, int, int, int, str]:
-    """Sort wide ranges before the narrow ones that they hold, and a compactor's directories before its sources."""
+    """Return a key that sorts wide ranges before the narrow ones in them, and a compactor's directories before its sources."""
     return delta.low, -delta.high, delta.statement, -delta.visibility, delta.name
 
 

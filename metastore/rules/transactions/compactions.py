@@ -1,4 +1,4 @@
-"""Compactions: their types, states and transitions, when one is due, when one is given up, which history stays. Stores nothing.
+"""Compactions: their types, states and transitions; the rules when one is due or given up, and for the kept history. Stores nothing.
 
 Source: Hive's TxnStore, CompactionState, InitiatorBase, CheckFailedCompactionsHandler, PurgeCompactionHistoryFunction and StringableMap.
 """
@@ -45,9 +45,9 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
 SERVERS_OWN = "metastore-arrow"
 """The version, as the queue shows it, of the workers that servers run: they end at once when their entry is aborted."""
 UNATTENDED_MS = 3_600_000
-"""Milliseconds for which an entry waits before somebody is to look after it."""
+"""Milliseconds after which a waiting entry needs an operator's attention."""
 MOST_DEATHS = 3
-"""Workers that may die of one entry before it has failed."""
+"""The number of workers that die at work on one entry before it fails."""
 
 MAJOR, MINOR, REBALANCE, ABORT_CLEANUP, SMART = "a", "i", "r", "c", "s"
 TYPES: dict[int, str] = {
@@ -66,7 +66,7 @@ NO_AUTO_COMPACTION = "no_auto_compaction"
 NO_CLEANUP = "no_cleanup"
 POOL = "hive.compactor.worker.pool"
 THRESHOLD = "compactorthreshold."
-"""Before the name of one of Hive's settings: a table's parameter that replaces it."""
+"""The beginning of a table's parameter that replaces one of Hive's settings; the setting's name follows it."""
 
 
 def type_letter(number: int | None) -> str:
@@ -77,7 +77,7 @@ def type_letter(number: int | None) -> str:
 
 
 class Thresholds(NamedTuple):
-    """When a table is compacted by itself: more deltas than `number`, or deltas of more than `ratio` of the base's size."""
+    """The limits of automatic compactions: more deltas than `number`, or deltas of more than `ratio` of the base's size."""
 
     number: int
     ratio: float
@@ -111,9 +111,10 @@ def due(deltas: int, delta_size: int, base_size: int, bases: int, thresholds: Th
 
 
 def gave_up(outcomes: Sequence[tuple[str, int]], threshold: int, retry_time: int, now: int) -> bool:
-    """Return whether the last attempts on an object, (state, when queued) with the last first, failed so often that none is started.
+    """Return whether no compaction of an object is started, since the last ones failed.
 
-    The first `threshold` are looked at; once the last of them is older than `retry_time` a new one is tried. Milliseconds.
+    `outcomes` are (state, time queued) with the last first, of which the first `threshold` count. When the last attempt is older than
+    `retry_time`, a new one is started. Times are in milliseconds.
     """
     looked_at = outcomes[:threshold]
     if threshold <= 0 or len(looked_at) < threshold or any(state != FAILED for state, _ in looked_at):
@@ -122,7 +123,7 @@ def gave_up(outcomes: Sequence[tuple[str, int]], threshold: int, retry_time: int
 
 
 class Past(NamedTuple):
-    """An entry of the history; `start`, or when one was queued that never started, in milliseconds."""
+    """An entry of the history. `start` is the time in milliseconds at which it started or, if it never did, was queued."""
 
     id: int
     catalog: str
@@ -135,9 +136,9 @@ class Past(NamedTuple):
 
 
 def surplus(history: Iterable[Past], keep: Mapping[str, int], old: int) -> list[int]:
-    """Return the ids of the entries to remove; `history` is sorted by object, the last first, `keep` holds how many stay of each state.
+    """Return the ids of the entries to remove; `history` is sorted by object, the last first, `keep` has the kept number of each state.
 
-    Entries that failed, were refused or did not start before `old` are removed too once a later compaction replaced them.
+    Entries that did not succeed and are older than `old` are removed, too, once a later compaction has replaced them.
     """
     out: list[int] = []
     current: tuple[str, str, str, str | None] | None = None
@@ -176,7 +177,10 @@ def read_properties(text: str | None) -> dict[str, str]:
 
 
 class Waiting(NamedTuple):
-    """Entries that wait for a worker, those apart that workers of a version have put back; the oldest was queued at `oldest`."""
+    """Entries that wait for a worker: put back by workers of `version`, or all others where it is None.
+
+    The oldest of the `number` entries was queued at `oldest`, in milliseconds.
+    """
 
     version: str | None
     number: int
@@ -184,10 +188,10 @@ class Waiting(NamedTuple):
 
 
 def unattended(waiting: Iterable[Waiting], taken: Mapping[str | None, int], now: int) -> list[str]:
-    """Describe the entries that no worker takes, with the remedy; milliseconds. `taken` has by version the time when a worker last took an
-    entry.
+    """Return texts about the entries that no worker takes, with the remedy.
 
-    These are entries that have waited for an hour, in which no worker that might have done them has taken any.
+    Such entries have waited for an hour in which no worker that can do them took any entry. `taken` has, by version, the time in
+    milliseconds at which a worker last took an entry.
     """
     out = []
     for each in waiting:

@@ -1,7 +1,7 @@
-"""Say which locks wait for which. Never stores a lock.
+"""Decide which locks wait for which others. Never stores a lock.
 
 Source: Hive 4's CheckLockFunction and LockInfo. Locks wait in the order of their ids: only an earlier one, granted or still waiting,
-holds a later one back. Clients before Hive 4 have no EXCL_WRITE; to them a SHARED_WRITE waits for another. Otherwise than in Hive, a
+holds a later one back. Clients before Hive 4 have no EXCL_WRITE; to them a SHARED_WRITE waits for another. Unlike in Hive, a
 transaction does not wait behind a lock that waits for this very transaction: neither would end.
 """
 
@@ -21,7 +21,7 @@ WAITS_FOR: dict[int, frozenset[int]] = {
     EXCLUSIVE_WRITE: frozenset({WRITE, EXCLUSIVE_WRITE, EXCLUSIVE}),
     EXCLUSIVE: frozenset({READ, WRITE, EXCLUSIVE_WRITE, EXCLUSIVE}),
 }
-"""From the type that is asked for to the earlier types that it waits for on the same object."""
+"""For each requested type the types of earlier locks on the same object that it waits for."""
 
 
 WAITS_FOR_WRITERS = {**WAITS_FOR, WRITE: frozenset({WRITE, EXCLUSIVE_WRITE, EXCLUSIVE})}
@@ -50,7 +50,7 @@ class Earlier(NamedTuple):
     number: int
     """The component's number within the lock."""
     transaction: int
-    """0 for a lock without one."""
+    """The lock's transaction, 0 for a lock without one."""
     component: Component
     is_waiting: bool = False
     writers_wait: bool = False
@@ -65,7 +65,7 @@ class Blocked(NamedTuple):
 
 
 def waits(wanted: Component, held: Component, *, writers_wait: bool = False) -> bool:
-    """Return whether the component `wanted` waits for the earlier one `held`. `writers_wait` as in `Earlier`, of the lock that is wanted.
+    """Return whether the component `wanted` waits for the earlier one `held`. `writers_wait` is about the wanted lock, see `Earlier`.
 
     Objects overlap when one contains the other. Two exceptions: reading a database does not wait for an exclusive lock on something inside
     it, nor does an exclusive lock on something inside it wait for readers of the database.
@@ -90,7 +90,7 @@ def waited_for(wanted: Iterable[Component], *, writers_wait: bool = False) -> fr
 def blocker(wanted: Sequence[Component], transaction: int, earlier: Iterable[Earlier], *, writers_wait: bool = False) -> Blocked | None:
     """Return the component that holds a lock back, None when nothing does; `earlier` ascends by lock.
 
-    A transaction's own locks never hold it back, nor do locks of others that wait for one of these that is granted.
+    A transaction's own locks never hold it back, nor do the locks of others that wait for its granted locks.
     """
     known = list(earlier)
     behind = _behind(transaction, known) if transaction else frozenset()

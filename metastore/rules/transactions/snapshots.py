@@ -18,7 +18,7 @@ from metastore.errors import MetaError
 from metastore.idl import GetOpenTxnsResponse, TableValidWriteIds
 
 NEVER = 2**63 - 1
-"""Stands for no lowest open id, and for the mark of a snapshot that sees everything."""
+"""The lowest open id where none is open, and the mark of a snapshot that sees everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def of_table_reply(reply: TableValidWriteIds) -> Snapshot:
 def hidden_valid(last: int, invalid: Collection[int]) -> int | None:
     """Return the highest valid write id of a table above its lowest invalid one; None without one.
 
-    Such write ids are hidden unless a metastore knows the committed transaction of one of them: it then takes an invalid one as the last.
+    A metastore that has the committed transaction of none of these takes an invalid write id as the last, and hides the valid ones above.
     Source: Hive's GetValidWriteIdsForTableFunction.
     """
     lowest = min(invalid, default=last)

@@ -47,7 +47,7 @@ class RowChange(NamedTuple):
 def operation_of(operation: int | None, lock_type: int) -> str | None:
     """Return the letter of a lock component's operation, None for one that writes nothing.
 
-    For clients from before the field the type of lock decides: an insert locks the table as a reader does, any other write changes it.
+    Older clients do not send the field. For them the type of the lock decides: an insert has a reader's lock, any other write changes rows.
     """
     if operation in _WITHOUT_WRITES:
         return None
@@ -70,7 +70,7 @@ def conflict(transaction: int, wanted: Iterable[Intent], committed: Sequence[Row
 
 
 def conflict_text(transaction: int, commit_id: int, mine: Intent, theirs: RowChange) -> str:
-    """Say why a transaction loses; clients know the text by its beginning."""
+    """Return the reason why a transaction is aborted; clients recognise the text by its beginning."""
     name = "/".join(part for part in mine[1:4] if part is not None)
     return (
         f"Aborting [txnid:{transaction},{commit_id}] due to a write conflict on {name} "

@@ -35,7 +35,7 @@ _TIMESTAMP = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2
 
 @dataclass(frozen=True)
 class KeyType:
-    """How one partition key is compared."""
+    """The readers of one partition key's values and of the constants that they are compared with."""
 
     name: str
     read_value: Reader
@@ -103,10 +103,10 @@ def text_of(constant: Constant) -> str:
 def _constant_reader(
     hive_type: str, accepted: tuple[type, ...], read: Reader, unsure: re.Pattern[str] | None = None
 ) -> Callable[[Constant], Any]:
-    """Return a reader of constants: None for a text that `unsure` matches and `read` does not know. MetaError."""
+    """Return a reader of constants. It returns None for a text that `unsure` matches and `read` can not read. MetaError."""
 
     def read_constant(constant: Constant) -> Any:
-        # A datetime is a date too, but only where times are accepted may it stand.
+        # In Python a datetime is a date, too, but it is accepted only where times are.
         fits = isinstance(constant, accepted) and (not isinstance(constant, datetime.datetime) or datetime.datetime in accepted)
         value = read(text_of(constant)) if fits else None
         if value is None and not (unsure is not None and isinstance(constant, str) and unsure.fullmatch(constant)):
@@ -125,7 +125,7 @@ def _strict_date(text: str) -> datetime.date | None:
 
 
 def key_type(hive_type: str) -> KeyType:
-    """Return how a partition key of type `hive_type` is compared; MetaError for a type that has no order here."""
+    """Return the readers for a partition key of type `hive_type`; MetaError for a type that has no order here."""
     name = types.type_name(hive_type)
     strings = (str, datetime.date, datetime.datetime)
     if name in {"string", "varchar"}:

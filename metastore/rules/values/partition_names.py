@@ -106,8 +106,8 @@ def _pairs(name: str | None) -> list[tuple[str, str]]:
 def values_for_keys(keys: Sequence[str], name: str | None, *, may_have_more: bool = False) -> list[str]:
     """Return the values of `name` in the order of the table's partition `keys`; the name may have any order.
 
-    Keys are found in any case. InvalidObject when the name lacks a key or has one twice, and when it has one that the table does not have,
-    unless it may have more: Hive's calls that take one name ignore such keys, and its clients expect it.
+    Keys are found in any case. InvalidObject when the name lacks a key, has one twice, or has one that the table does not have. With
+    `may_have_more` the last are ignored, as by Hive's calls that take one name: its clients expect it.
     """
     try:
         pairs = [(key.lower(), value) for key, value in _pairs(name)]
@@ -149,7 +149,7 @@ def plain_names(keys: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def validate_values(values: Sequence[str | None], whitelist: str = "") -> None:
-    """Raise MetaError unless every value is text without NUL and matches the whitelist, a regular expression, wholly; "" lets all in."""
+    """Raise MetaError unless every value is text without NUL and matches the whitelist, a regular expression, wholly; "" accepts all."""
     fits = compile_expression(whitelist) if whitelist else None
     for value in values:
         if value is None:
@@ -192,7 +192,7 @@ def partial_values(
 def canonical_name(name: str) -> str:
     """Return a partition name in its stored form, from any case of its keys and any escaping of its values.
 
-    Without the table's keys their order is not known: it stays. A part that is not a `key=value` is lowered, as a key.
+    The order of the keys stays, since the table's keys are not known. A part that is not a `key=value` is lowered, as a key.
     """
     parts = (part.partition("=") for part in name.split("/"))
     return "/".join(escape(unescape(key).lower()) + mark + escape(unescape(value)) for key, mark, value in parts)

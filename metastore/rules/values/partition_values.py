@@ -1,4 +1,4 @@
-"""Name the value of a partition column as Hive does, and read it back. This module knows no names of partitions and no locations.
+"""Name the value of a partition column as Hive does, and read it back. This module knows no locations.
 
 A value that Hive, Spark or a client may spell in several ways (`1.10`, `05`, `TRUE`) has one text that is Hive's own:
 

@@ -1,4 +1,4 @@
-"""Read Hive's type names, say which are valid, which changes of a column's type are allowed, and which columns a table
+"""Read Hive's type names; decide which are valid, which changes of a column's type are allowed, and which columns a table
 may have.
 
 Source: Hive's ColumnType (getTypeName, areColTypesCompatible), MetaStoreServerUtils (validateTblColumns,

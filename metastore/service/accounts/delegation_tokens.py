@@ -1,7 +1,7 @@
-"""Delegation tokens: issue them to clients that logged in otherwise, renew and cancel them, and find the user of one at login.
+"""Delegation tokens: issue them to clients that logged in by another mechanism, renew and cancel them, and find the user of one at login.
 
-A token's password is random and stored, so no master key signs it; access to the database is access to the tokens. Every worker and server
-reads the database at each login: a token serves everywhere at once, and a cancelled one nowhere. Source: Hive's
+A token's password is random and stored. No master key signs a token: access to the database is access to the tokens. Every worker and
+server reads the database at each login. A token is therefore valid everywhere at once, and a cancelled one nowhere. Source: Hive's
 MetastoreDelegationTokenManager, Hadoop's AbstractDelegationTokenSecretManager.
 """
 
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 MECHANISM = "token"
 _PASSWORD_SIZE = 20
-"""Bytes, as many as Hadoop's have."""
+"""Bytes of a token's password, the same number as Hadoop's."""
 _LONGEST_NAME = 256
 _BATCH = 1000
 
@@ -46,7 +46,7 @@ class ValidToken:
 
 
 def issue(call: Call, owner: str | None, renewer: str | None) -> str:
-    """Return the text of a new token. MetaError for a client without login or with a token's, and for an owner it may not act for."""
+    """Return the text of a new token. MetaError without a login, for one by a token, and for an owner for whom it may not act."""
     if MECHANISM not in call.config.authentication:
         raise MetaError("This server gives out no delegation tokens, for it would take none: add token to its setting authentication")
     login = _proved(call, "gets")
@@ -64,7 +64,7 @@ def issue(call: Call, owner: str | None, renewer: str | None) -> str:
 
     def work(session: Session) -> DelegationToken:
         last = int(min(now + config.delegation_token_max_lifetime * 1000, _end_of(session, login)))
-        # A token that the metastore itself is to renew, as Spark asks for, needs no renewing: Hive's server does it at each login.
+        # Spark requests tokens with the metastore itself as renewer. They need no renewal: Hive's server renews them at each login.
         until = last if by and by == _own_name(config) else min(last, now + int(config.delegation_token_renew_interval * 1000))
         stored = StoredToken(secrets.token_bytes(_PASSWORD_SIZE), wanted, by, on_behalf, until, last)
         identifier = Identifier(wanted, by, on_behalf, now, last, secrets.randbits(31)).to_bytes()
@@ -77,7 +77,7 @@ def issue(call: Call, owner: str | None, renewer: str | None) -> str:
 
 
 def _end_of(session: Session, login: Login) -> float:
-    """Return until when a login's password or key is good, in milliseconds; nobody removes it before the session ends. MetaError."""
+    """Lock a login's password or key until the session ends; return the end of its validity, in milliseconds. MetaError."""
     if login.credential is None:
         return math.inf
     found = credentials.hold(session, login.credential)
@@ -87,7 +87,7 @@ def _end_of(session: Session, login: Login) -> float:
 
 
 def renew(call: Call, text: str | None) -> int:
-    """Let a token be valid for another interval, and return until when, in milliseconds since 1970. MetaError but for its renewer."""
+    """Make a token valid for another interval; return its new end, in milliseconds since 1970. MetaError except for its renewer."""
     login, token = _proved(call, "renews"), _read(text)
     now = now_ms()
 
@@ -109,7 +109,10 @@ def renew(call: Call, text: str | None) -> int:
 
 
 def cancel(call: Call, text: str | None) -> None:
-    """Remove a token, so that it lets nobody in any more; one that is gone is not an error. MetaError but for owner, renewer and admins."""
+    """Remove a token: nobody can log in with it any more. A missing one is not an error.
+
+    MetaError except for its owner, its renewer, the user who got it for the owner, and admins.
+    """
     login, token = call.client.login, _read(text)
     if login is None:
         raise MetaError("Only its owner, its renewer and admins cancel a delegation token: log in")
@@ -137,9 +140,9 @@ def _administers(call: Call) -> bool:
 
 
 def revoke(database: Database, user: str, key: str | None = None) -> int:
-    """Remove the tokens of a user, and those that the user got for others, or one of them by the beginning of its key; return how many.
+    """Remove a user's tokens and the ones that the user got for others, or one of them by a prefix of its key; return their number.
 
-    NoSuchObject where there is none, InvalidInput for a beginning of several.
+    NoSuchObject where there is none, InvalidInput for a prefix of several keys.
     """
 
     def work(session: Session) -> int:
@@ -158,7 +161,7 @@ def revoke(database: Database, user: str, key: str | None = None) -> int:
 
 
 def is_there(metastore: Metastore, key: str) -> bool:
-    """Return whether a token that let somebody in was neither cancelled nor removed after its end."""
+    """Return whether the token of a login was neither cancelled nor removed after its end."""
     return metastore.database.read(lambda session: delegation_tokens.is_there(session, key))
 
 
@@ -176,7 +179,7 @@ def find_valid(metastore: Metastore, identifier: bytes) -> ValidToken:
 
 
 def delete_expired(metastore: Metastore, _: int | None = None) -> int:
-    """Remove the tokens that nobody can renew any more, and return how many: the periodic job."""
+    """Remove the tokens that nobody can renew any more, and return their number: the periodic job."""
     database, count = metastore.database, 0
     while keys := database.read(lambda session: delegation_tokens.expired(session, now_ms(), _BATCH)):
         database.write(lambda session, keys=keys: delegation_tokens.delete_many(session, keys))  # type: ignore[misc]  # bound now

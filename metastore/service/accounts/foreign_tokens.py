@@ -1,7 +1,7 @@
-"""Keep the delegation tokens and master keys of other servers, such as HiveServer2 with its DBTokenStore: texts that are theirs alone.
+"""Keep delegation tokens and master keys of other servers, such as HiveServer2 with its DBTokenStore, as texts that only they read.
 
-They have nothing to do with the tokens of this server. With them anybody can be impersonated at those servers, so only users whom the
-setting names may see or change them; Hive lets everybody.
+They are not related to the tokens of this server. Their reader can impersonate anybody at those servers. Therefore only the users of the
+setting `delegation_token_store_users` may see or change them; Hive allows it to everybody.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from metastore.config import Config
 
 
 def groups_of(config: Config, user: str) -> tuple[str, ...]:
-    """Return the names of a user's groups, the primary one first; none for a user whom the system does not know."""
+    """Return the names of a user's groups, the primary one first; none for a user who is unknown to the system."""
     if config.group_mapping == "none":
         return ()
     try:

@@ -1,6 +1,7 @@
-"""Decide which user may act for another: a proxy user, such as an engine's own, may for the users and from the hosts of the settings.
+"""Decide whether a user may act for another.
 
-Source: Hadoop's DefaultImpersonationProvider (`hadoop.proxyuser.NAME.hosts|users|groups`).
+A proxy user, such as an engine's own, may act for the users, and from the hosts, that the settings name. Source: Hadoop's
+DefaultImpersonationProvider (`hadoop.proxyuser.NAME.hosts|users|groups`).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _host_fits(hosts: set[str], address: str) -> bool:
 
 
 def _networks(host: str) -> Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    """Return the addresses that a host of the settings stands for: an address, a range such as 10.0.0.0/8, or all addresses of a name."""
+    """Return the addresses of a host in the settings: one address, a range such as 10.0.0.0/8, or all addresses of a name."""
     try:
         return [ipaddress.ip_network(host, strict=False)]
     except ValueError:

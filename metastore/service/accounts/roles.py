@@ -1,6 +1,6 @@
-"""Roles: make, drop, grant, revoke, list. Every user holds the role `public`; nothing is enforced. Source: Hive's HMSHandler, ObjectStore.
+"""Roles: make, drop, grant, revoke, list. Every user holds the role `public`; nothing is enforced here.
 
-A change of grants locks the role's row first.
+Source: Hive's HMSHandler, ObjectStore. A change of grants locks the role's row first.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def get_role_grants(call: Call, principal: str | None, kind: int | None) -> list
 
 
 def get_principals(call: Call, name: str | None) -> list[RolePrincipalGrant]:
-    """Return the grants of a role: none of `public`, which all users hold without, nor of one that is not there."""
+    """Return the grants of a role: an empty list for `public`, which all users hold without a grant, and for a missing role."""
     wanted = _role(name)
     return call.database.read(lambda session: roles.members(session, wanted))
 
@@ -93,7 +93,7 @@ def grant_role(
     new = RolePrincipalGrant(wanted, member, kind, option, int(time.time()), grantor, grantor_kind)
 
     def work(session: Session) -> None:
-        # Grants between roles take their turn, or two of them could close a circle together.
+        # Grants between roles wait for each other: two at the same time could close a circle.
         turn = [PUBLIC, wanted, member] if kind == PrincipalType.ROLE else [wanted]
         for role in turn:
             if not roles.lock(session, role):
@@ -129,7 +129,7 @@ def held_in_hierarchy(session: Session, user: str | None, groups: list[str]) -> 
 
 
 def revoke_role(call: Call, name: str | None, principal: str | None, kind: int | None, *, option_only: bool = False) -> None:
-    """Take a role from a principal, if it holds it, or only the option to grant it on, which it must hold.
+    """Revoke a role from a principal, if it holds the role, or only the option to grant the role on, which it must hold.
 
     NoSuchObject; MetaError for `public`.
     """

@@ -29,17 +29,17 @@ _N, _R, _P = 1 << 14, 8, 1
 _VERIFIED_SECONDS = 60.0
 _MAX_VERIFIED = 1000
 _NOBODY = "scrypt$AAAAAAAAAAAAAAAAAAAAAA==$"
-"""The hash for a user who has none: it fits no password, and costs as much."""
+"""The hash for a user without a password: no password fits it, and its check costs the same time."""
 _hashing = ThreadPoolExecutor(thread_name_prefix="hashing")
-"""The thread that computes hashes: the C library keeps their memory for each thread that once computed one, and a worker has a thread for
-each client."""
+"""The threads that compute hashes. The C library keeps memory for each thread that has computed one, and a worker has a thread for each
+client."""
 _secret = secrets.token_bytes(32)
 _verified: dict[bytes, float] = {}
-"""When which password was found right: HTTP sends it with every request. By an HMAC of hash and password with a secret of this process."""
+"""The times of passed checks, by an HMAC of hash and password with a secret of this process: HTTP sends passwords with every request."""
 
 
 class Revoked(NamedTuple):
-    """Things that were taken from a user."""
+    """The numbers of a user's passwords and keys, and of delegation tokens, that were removed."""
 
     credentials: int
     tokens: int
@@ -51,7 +51,7 @@ def add(
 ) -> str | None:
     """Store a user's password in place of an earlier one, or make a key in addition to others, and return the key.
 
-    With an earlier password the user's delegation tokens are removed: somebody else may have got them by it.
+    When an earlier password is replaced, the user's delegation tokens are removed: somebody else may have got them with that password.
     `expires` is in seconds since 1970. Raises InvalidInput for a short password or a name that no login can carry.
     """
     if not user or "\0" in user or ":" in user:
@@ -92,7 +92,7 @@ def revoke(database: Database, user: str, credential_id: int | None = None) -> R
 def check(metastore: Metastore, user: str, password: str, costly: AbstractContextManager[None]) -> Login | None:
     """Return the login of a user whose password or key fits; None if none does.
 
-    Within `costly` a hash is computed, once, for wrong, expired and unknown alike: its time does not reveal whether a user exists.
+    A wrong or expired password and an unknown user all cost one hash, within `costly`: the time does not reveal whether a user exists.
     """
     found = metastore.database.read(lambda session: credentials.of_user(session, user))
     now = time.time()
@@ -106,7 +106,7 @@ def check(metastore: Metastore, user: str, password: str, costly: AbstractContex
 
 
 def is_valid(metastore: Metastore, credential_id: int) -> bool:
-    """Return whether a password or key that let somebody in is neither revoked nor expired."""
+    """Return whether the password or key of a login is neither revoked nor expired."""
     return metastore.database.read(lambda session: credentials.is_valid(session, credential_id, int(time.time())))
 
 

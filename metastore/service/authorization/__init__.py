@@ -1,5 +1,5 @@
 """Decide which accesses a user has: one batched question that every kind of authorization answers. It never looks at a request.
 
-`contract` has the question, `grants`, `rules_file`, `opa` and `ranger` answer it, `loading` chooses one by the settings, and `decision`
-asks about named objects and explains a refusal.
+`service.authorizer` has the question, `grants`, `rules_file`, `opa` and `ranger` answer it, `loading` chooses one by the settings, and
+`decision` asks about named objects and explains a refusal.
 """

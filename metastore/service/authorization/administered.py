@@ -1,4 +1,4 @@
-"""The base of those kinds of authorization that are kept elsewhere: the users in `admin_users` may do everything there too."""
+"""The base of the kinds of authorization whose rules are kept elsewhere: the users in `admin_users` may do everything there too."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ class Administered(Authorizer):
         return [True] * len(asked) if who.user in self._admins else self.decide(who, asked)
 
     def decide(self, who: Who, asked: Sequence[Access]) -> Sequence[bool]:
-        """Answer about somebody who is not an admin."""
+        """Answer for each access of a user who is not an admin."""
         raise NotImplementedError

@@ -13,13 +13,13 @@ from metastore.service.authorization.administered import Administered
 from metastore.service.authorizer import ADMINISTER, CONNECTOR, SERVER, Access, Who
 
 MOST_REMEMBERED = 100_000
-"""Answers of one process."""
+"""The most answers that one process remembers."""
 MOST_AT_ONCE = 1000
-"""Questions of one request."""
+"""The most accesses in one request to the server."""
 
 
 class Asking(Administered):
-    """The base of `opa` and `ranger`: derive and write `ask`."""
+    """The base of `opa` and `ranger`: a subclass implements `ask`."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -47,7 +47,7 @@ class Asking(Administered):
 
     def decide(self, who: Who, asked: Sequence[Access]) -> list[bool]:
         """Answer from the remembered decisions, and ask for the rest together. MetaError without an answer."""
-        # Policies elsewhere know no data connectors, whose parameters hold passwords: they are for administrators of the server.
+        # Policies of other servers have no data connectors, and their parameters hold passwords: only administrators may use them.
         asked = [Access(ADMINISTER, SERVER) if each.kind == CONNECTOR else each for each in asked]
         now = time.monotonic()
         found = [self._known.get((who, each)) for each in asked]
@@ -67,7 +67,7 @@ class Asking(Administered):
             self._known.update(((who, each), (until, answer)) for each, answer in answers.items())
 
     def ask(self, who: Who, asked: Sequence[Access]) -> Sequence[bool]:
-        """Ask the server for at most `MOST_AT_ONCE` together. MetaError."""
+        """Ask the server about at most `MOST_AT_ONCE` accesses together. MetaError."""
         raise NotImplementedError
 
     def post(self, path: str, body: Any) -> Any:
@@ -83,5 +83,5 @@ class Asking(Administered):
         return value
 
     def unanswered(self, path: str, why: str) -> MetaError:
-        """Return the error for a malformed answer, by which nothing is allowed."""
+        """Return the error for a missing or malformed answer, which allows nothing."""
         return MetaError(without_passwords(f"nothing is allowed: the authorization server at {self.url}/{path} {why}"))

@@ -57,14 +57,13 @@ TRANSACTION, LOCK = "transaction", "lock"
 """Kinds of objects that belong to their maker; only an administrator of the server may use another's."""
 
 Sent = tuple[str | None, str | None]
-"""The request's spelling of the names of a database and of an object in it; None where it does not name it or the name is not needed."""
+"""The names of a database and of an object in it, as the request spells them. None for a name that it lacks or that is not needed."""
 Hide = Callable[[str | None, str | None], Sent]
-"""A function that replaces the database's and the object's name in a request, None where one stays; it returns the old ones.
-"""
+"""A function that replaces the names of the database and of the object in a request. None leaves a name. It returns the old names."""
 
 
 def _nothing(_database: str | None, _name: str | None) -> Sent:
-    """Hide an object that the request does not name itself."""
+    """Replace no name: the request does not name the object itself."""
     return None, None
 
 
@@ -78,7 +77,7 @@ class Want(NamedTuple):
     name: str | None = None
     hide: Hide = _nothing
     otherwise: str | None = None
-    """The privilege on the database that is wanted of a table that is not there (yet)."""
+    """The privilege that is wanted on the database for a missing or hidden table, and on the catalog for a missing database."""
     grant: bool = False
     new_owner: tuple[str | None, int | None] | None = None
     """The new owner of the object; None where the owner stays."""
@@ -89,7 +88,7 @@ class Want(NamedTuple):
     by_default: Callable[[], Sequence[str]] = tuple
     """A function that returns the default places of objects without a location; called only where all else is allowed."""
     has_to_be: bool = False
-    """Whether a table that is missing, or not to be known, ends the call: its name would be stored."""
+    """Whether a missing or hidden table ends the call with an error, because its name would be stored."""
 
 
 class _Refused(NamedTuple):
@@ -107,7 +106,7 @@ class _Missing(NamedTuple):
 
 
 class _Hidden(NamedTuple):
-    """The names that the caller must not know: of the database, of the object."""
+    """Whether the names of the database and of the object have to be hidden from the caller."""
 
     database: bool
     name: bool
@@ -118,7 +117,7 @@ _Objection = _Refused | _Missing | _Hidden
 
 
 class Decision:
-    """The rights of one call, and how much of its reply may be shown."""
+    """The rights of one call, and the part of its reply that may be shown."""
 
     def __init__(self, call: Call, authorizer: Authorizer, operation: str) -> None:
         self.call = call
@@ -127,7 +126,7 @@ class Decision:
         self._operation = operation
 
     def allowed(self, asked: Sequence[Access]) -> list[bool]:
-        """Ask for each access; the database `default` is seen by everybody, since clients look for it when they start."""
+        """Answer for each access. Everybody sees the default catalog and its database `default`, which clients look for when they start."""
         if not asked:
             return []
         found = list(self._authorizer.allowed(self.who, asked))
@@ -148,7 +147,7 @@ class Decision:
         return self.allowed([Access(ADMINISTER, SERVER)])[0]
 
     def judge(self, wants: Iterable[Want]) -> list[tuple[Want, bool, bool]]:
-        """Return the wants on hidden objects, each with the names to hide: the database's, the object's.
+        """Return the wants on hidden objects, each with whether to hide the database's name, and whether to hide the object's.
 
         PermissionDenied; NoSuchObject for an object that must exist.
         """
@@ -171,7 +170,7 @@ class Decision:
         return hidden
 
     def passes(self, wants: Iterable[Want]) -> bool:
-        """Return whether all of it is allowed."""
+        """Return whether all wants are allowed."""
         known: dict[tuple[str | None, ...], Facts | None] = {}
         return all(self._one(want, known) is None for want in wants)
 
@@ -191,7 +190,7 @@ class Decision:
     def _one(self, want: Want, known: dict[tuple[str | None, ...], Facts | None]) -> _Objection | None:
         """Return the fault of a want: the refusal, the missing object, or the names to hide; None if it is allowed."""
         if want.privileges == (SEE,) and want.otherwise is None:
-            # A missing object is answered like a hidden one, so it needs no look.
+            # The answer is the same for a missing object and a hidden one: the object is not looked up.
             if want.kind == DATABASE and self._authorizer.knows_databases:
                 return None if self.allowed([Access(SEE, DATABASE, want.catalog, want.database)])[0] else _Hidden(database=True, name=False)
             if want.kind == TABLE and self.sees_all_tables(want.catalog or "", want.database or ""):
@@ -331,7 +330,7 @@ class Decision:
         return {name for name, ok in zip(there, self.allowed(asked), strict=True) if ok}
 
     def connector_owners(self, name: str | None = None) -> dict[str, Owner | None]:
-        """Return whose data connectors are by name: of all, or of one, if it is there."""
+        """Return the owners of data connectors by name: of all, or of one if it exists."""
         return self.call.database.read(lambda session: authorization.connector_owners(session, name))
 
     def databases(self, names: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:

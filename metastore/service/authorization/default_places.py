@@ -31,7 +31,7 @@ P = ParamSpec("P")
 
 
 def _of_what_is_taken(find: Callable[P, Iterable[str]]) -> Callable[P, Sequence[str]]:
-    """Let a function find nothing where the call will be refused."""
+    """Make a function return no places where it raises a MetastoreError: the call will be refused."""
 
     @wraps(find)
     def places(*args: P.args, **kwargs: P.kwargs) -> Sequence[str]:
@@ -61,7 +61,7 @@ def of_table(
 
 @_of_what_is_taken
 def of_new_name(call: Call, old: TableName, new: Table, new_name: TableName) -> Iterable[str]:
-    """Return where a rename moves the directory of a table."""
+    """Return the place to which a rename moves the directory of a table."""
     before, database = find_table(call, old), find_database(call, new_name.catalog, new_name.database)
     after = copy(new)
     after.catName, after.dbName, after.tableName = new_name
@@ -96,7 +96,7 @@ def of_partition_name(call: Call, name: TableName, partition: str) -> Iterable[s
 
 @_of_what_is_taken
 def of_new_values(call: Call, name: TableName, values: Sequence[str] | None) -> Iterable[str]:
-    """Return where new values may move the directory of a partition."""
+    """Return the place to which new values may move the directory of a partition."""
     table = find_table(call, name)
     return _in(call, table, [values]) if moves_on_rename(table) else []
 

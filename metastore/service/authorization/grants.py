@@ -46,7 +46,7 @@ from metastore.store.core.database import Database, Session
 LOOK_AGAIN = 1.0
 """Seconds after which changes of other servers are seen."""
 MOST_REMEMBERED = 10_000
-"""Users of one process."""
+"""The most users whose privileges one process remembers."""
 MOST_LOOKED_UP = 1000
 """Tables whose names are looked up by their keys; with more of them, all tables of the database are read."""
 ALL = "ALL"
@@ -125,7 +125,7 @@ class Grants(Authorizer):
         self._database = database
         self._snapshot: _Snapshot | None = None
         self._renewal = object()
-        """Another object after each change of this process."""
+        """An object that is replaced after each change of this process."""
         self._lock = threading.Lock()
 
     def renew(self) -> None:
@@ -141,7 +141,7 @@ class Grants(Authorizer):
         return [self._allows(snapshot, rights, each) for each in asked]
 
     def sees_all_tables(self, who: Who, catalog: str, database: str) -> bool:
-        """Return whether it is an admin, the owner of the database, or something was granted on the database as a whole."""
+        """Return whether the user is an admin, owns the database, or has a privilege that holds for all its tables."""
         snapshot = self._current()
         rights = self._rights(snapshot, who)
         return rights.is_admin or _covers(snapshot, rights, (catalog, database), SEE)
@@ -168,8 +168,8 @@ class Grants(Authorizer):
         if found is not None and found.holds(self._renewal, now):
             return found
         with self._lock:
-            # The renewal is taken before the count is read: a change that comes meanwhile makes the next question look again. Other
-            # callers wait here until then, since the snapshot before would still allow them a right that was just revoked.
+            # The renewal is read before the count: after a change in between, the next question reads the count again. Other callers wait
+            # here for the new snapshot, since the old one could allow them a right that was just revoked.
             found, renewal = self._snapshot, self._renewal
             if found is None or not found.holds(renewal, now):
                 number = self._database.read(authorization_changes.number)
@@ -214,7 +214,7 @@ class Grants(Authorizer):
         return access.privilege != ADMINISTER and not rights.everywhere.isdisjoint({access.privilege, ALL})
 
     def _sees(self, rights: Rights, where: Name) -> bool:
-        """Return whether there is something in a database that the user may know of, though not the database itself."""
+        """Return whether a database is visible through its tables: by a grant on one, or by a table of the user's own."""
         if where in rights.visible:
             return True
         now = time.monotonic()
@@ -241,7 +241,7 @@ def _allows_table(snapshot: _Snapshot, rights: Rights, access: Access) -> bool:
 
 
 def _covers(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:
-    """Return whether privileges on a database, or everywhere, allow something with each table in it."""
+    """Return whether a privilege on the database or everywhere, or its ownership, allows an access to each of its tables."""
     enough = ENOUGH.get(wanted, NOTHING)
     if not rights.everywhere.isdisjoint(enough) or not rights.databases.get(where, NOTHING).isdisjoint(enough):
         return True
@@ -249,13 +249,13 @@ def _covers(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bo
 
 
 def _owns_database(snapshot: _Snapshot, rights: Rights, where: Name) -> bool:
-    """Return whether a database is the user's. One of the role `public`, as `default` is, is nobody's: everybody only may create in it."""
+    """Return whether the user owns a database. One of the role `public`, as `default` is, has no owner: everybody only may create in it."""
     owner = snapshot.owners.get(where)  # type: ignore[arg-type]  # None is not a key
     return owner != EVERYBODY and rights.owns(owner)
 
 
 def _has(snapshot: _Snapshot, rights: Rights, where: Name, wanted: str) -> bool:
-    """Return whether something is allowed with a database itself."""
+    """Return whether an access to a database itself is allowed."""
     held = rights.everywhere | rights.databases.get(where, frozenset())
     if _owns_database(snapshot, rights, where):
         return True

@@ -1,4 +1,4 @@
-"""Let users, groups and roles put data at locations outside of their databases: grant, revoke, list. Kept for `grants`."""
+"""Let users, groups and roles put data at locations outside of their databases: grant, revoke, list. The authorizer `grants` uses it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def revoke(database: Database, principal: str, kind: int, location: str) -> None
 
 
 def granted(database: Database) -> list[LocationGrant]:
-    """Return all, ascending by principal and location."""
+    """Return all grants of locations, ascending by principal and location."""
     return database.read(location_grants.all_of)
 
 

@@ -21,7 +21,7 @@ from metastore.store.core.database import Session
 Ask = Callable[[Sequence[Access]], Sequence[bool]]
 Name = tuple[str | None, str | None, str | None]
 DATABASE_ENDING = ".db"
-"""How the directories of databases end by default."""
+"""The ending of the default directories of databases."""
 
 
 def judged_locations(
@@ -83,9 +83,7 @@ def _place(call: Call, location: str, facts: Facts | None) -> str | None:
 
 
 def _may_use(session: Session, ask: Ask, name: Name, facts: Facts | None, made: str | None, place: str) -> bool:
-    """Return whether a place is in the directory of the table's database and nobody else's by its name, or allowed to the user; and whether
-    no table of another owner contains it.
-    """
+    """Return whether a place may be used: it is free in the database's directory or allowed to the user, and overlaps no others' data."""
     home = _home(session, name, facts, place)
     if (home is None or not _is_free(name[2] or made, home, place)) and not any(ask(_rights(session, name, facts, home, place))):
         return False
@@ -98,9 +96,9 @@ def _first_part(home: str, place: str) -> str:
 
 
 def _is_free(table: str | None, home: str, place: str) -> bool:
-    """Return whether a table may use a place in its database's directory for its name alone.
+    """Return whether the name of a table alone allows it a place in its database's directory.
 
-    The place may belong to another table or database, present or future, whose default place it is by name.
+    Any other place may, by its name, be the default place of another table or database, present or future.
     """
     first = _first_part(home, place)
     if first.endswith(DATABASE_ENDING):
@@ -109,9 +107,10 @@ def _is_free(table: str | None, home: str, place: str) -> bool:
 
 
 def _rights(session: Session, name: Name, facts: Facts | None, home: str | None, place: str) -> list[Access]:
-    """Return the accesses where a place is not free; one of them must be allowed.
+    """Return the accesses of which one must be allowed for a place that is not free.
 
-    The owner of the database decides about its tables, the owner of a table about the directory of its name; neither about databases.
+    The owner of the database decides about places of its tables, and the owner of a table about the directory of its name. Neither decides
+    about directories of databases.
     """
     rights = [Access(USE, LOCATION, location=place)]
     first = _first_part(home, place) if home is not None else ""

@@ -37,7 +37,7 @@ def table_of_key(call: Call, key: int) -> TableName | None:
 
 
 def sources(call: Call, text: str, catalog: str | None) -> list[TableName]:
-    """Return which tables the text of a materialized view's source may mean: of all its readings those that are there, if any is."""
+    """Return the tables that a materialized view's source text may name: the existing ones of its readings, the first if none exists."""
     names = [TableName(*each) for each in sorted(view_sources.readings(normalize(catalog or call.config.default_catalog), text))]
     return [each for each in names if _is_there(call, each)] or names[:1] if len(names) > 1 else names
 

@@ -1,8 +1,8 @@
 """Ask an Open Policy Agent: the rules of Bosch's authorizer for Hive, and one more that answers many questions together.
 
-`database_allow`, `table_allow` and `user_allow` below the URL get `identity`, `resources` and `privileges` as that authorizer sends
-them, and say true or false. `batch_allow`, if the policy has it, gets a list of such as `asked` and says which are allowed, by their
-places in it. Each input also has `access`, the question in the metastore's own words.
+`database_allow`, `table_allow` and `user_allow` below the URL get `identity`, `resources` and `privileges` as that authorizer sends them,
+and return true or false. `batch_allow`, if the policy has it, gets `identity` and a list of such questions as `asked`. It returns the
+positions of the allowed ones. Each question also has `access`, its form in the metastore's own words.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Opa(Asking):
         self._single_until = 0.0
 
     def ask(self, who: Who, asked: Sequence[Access]) -> list[bool]:
-        """Ask for several together, if the policy can, or for each. MetaError."""
+        """Ask about several accesses together if the policy has the rule for it, else about each. MetaError."""
         if len(asked) > 1 and time.monotonic() >= self._single_until:
             value = self.post(BATCH, {"input": {"identity": _identity(who), "asked": [_question(each) for each in asked]}})
             if "result" in value:

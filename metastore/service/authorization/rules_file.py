@@ -1,7 +1,8 @@
 """Decide by a file of rules in the form of Trino's file-based access control (`rules.json`). Never writes it.
 
-Of each list of rules the first that fits decides; a list that is missing allows, one that fits nobody refuses. The file is read again
-when it changes: a broken one keeps the rules that were read before. Source: Trino's FileBasedSystemAccessControl and its documentation.
+In each list the first rule that fits decides; without a fitting rule the access is refused. A missing list of catalogs, schemas or tables
+allows everything, a missing list of functions or locations nothing. The file is read again when it changes. While the new file is broken,
+the rules that were read before stay valid. Source: Trino's FileBasedSystemAccessControl and its documentation.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ IGNORED = frozenset(
 )  # fmt: skip
 """Lists that are about Trino itself."""
 NEEDED = {ALTER: OWNERSHIP, DROP: OWNERSHIP, OWN: OWNERSHIP, CREATE: OWNERSHIP}
-"""The privilege that allows the wanted access to a table; others allow themselves."""
+"""The privilege of a rule that allows the wanted access to a table; other accesses need the privilege of their own name."""
 
 
 class FileRule(NamedTuple):
@@ -70,7 +71,7 @@ class FileRule(NamedTuple):
     says: Any
 
     def fits(self, who: Who) -> bool:
-        """Return whether it is about a user: by the name, and by one of the groups."""
+        """Return whether the rule is about a user: by the name, and by one of the groups."""
         return _fits(self.user, who.user or "") and (self.group is None or any(self.group.fullmatch(each) for each in who.groups))
 
 
@@ -142,7 +143,7 @@ class Rules:
         return self._owns_schema(who, access)
 
     def _in_schema(self, who: Who, access: Access, rules: Sequence[FileRule] | None) -> bool:
-        """Return whether there may be something in a schema that somebody has a privilege on."""
+        """Return whether a schema may contain an object on which the user has a privilege."""
         if rules is None:
             return True
         fitting = (rule for rule in rules if rule.fits(who) and _fits(rule.catalog, access.catalog) and _fits(rule.schema, access.database))
@@ -179,7 +180,7 @@ def _rules(values: Mapping[str, Any], part: str, name: str | None, says: Callabl
     for number, rule in enumerate(found if isinstance(found, list) else [found], 1):
         try:
             if not isinstance(rule, Mapping):
-                raise ValueError("it is not an object")  # as all that is wrong with a file
+                raise ValueError("it is not an object")  # ValueError, like all faults of a file
             if "role" in rule:
                 raise ValueError("`role` is of Trino's sessions, which a metastore does not see: use `user` or `group`")
             user, group, catalog, schema, of_name = (_pattern(rule, key) for key in ("user", "group", "catalog", "schema", name))

@@ -23,7 +23,7 @@ FREE = frozenset({"id", "catName", "dbName", "tableName", "ownerType", "createTi
 """Stored fields that no writer changes, that only concern reading, or that are judged separately. Of transactional tables the write id
 is set by the transaction."""
 COMMITS = ("current-snapshot-", "snapshot-count", METADATA, f"previous_{METADATA}")
-"""How names of parameters begin that a commit of Iceberg changes."""
+"""The beginnings of the names of parameters that a commit of Iceberg changes."""
 
 
 def locations(table: Table) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def locations_of_new(table: Table) -> tuple[str, ...]:
 
 
 class TableChange(NamedTuple):
-    """A change of a table: whether it only counts rows, its new location, whether it has sources that it had not."""
+    """A change of a table: whether only counts of rows change, its new locations, and whether it gets new sources."""
 
     only_counts: bool
     locations: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The content of a call: the server's parts and the client that speaks. This module never does anything itself."""
+"""The content of a call: the server's parts and the client. This module never does anything itself."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Metastore:
     warehouse: Warehouse
     listeners: Listeners
     journal: Journal | None = None
-    """Where directories being made are noted; None in tests that kill nothing."""
+    """The journal in which directories are noted before they are made; None in tests that kill nothing."""
     authorizer: Authorizer | None = None
     """The authorizer; None if everybody may do everything."""
     replica: Replica | None = None
-    """From where reads of the catalog may be answered."""
+    """The replica that may answer reads of the catalog; None without one."""
 
 
 @dataclass(slots=True)
@@ -56,18 +56,18 @@ class Client:
     calls: int = 0
     last_method: str = ""
     last_call: float = 0.0
-    """How many calls were answered, the method of the last one and when that ended, by `time.perf_counter`."""
+    """The number of answered calls, the method of the last one, and the time of its end, by `time.perf_counter`."""
     running: str = ""
     running_since: float = 0.0
-    """The method that runs now, "" if none does, and when that began, by `time.perf_counter`."""
+    """The method that runs now, "" for none, and the time of its start, by `time.perf_counter`."""
     reads_primary_until: float = 0.0
-    """The time, by `time.monotonic`, until which it reads from the primary: after a change of its own, until a replica surely has that."""
+    """The time, by `time.monotonic`, until which the client reads from the primary: from then on a replica surely has its last change."""
     hints: Hints = field(default_factory=Hints)
-    """The client's requests in transactions (see `service.fast_paths`)."""
+    """The client's requests in transactions (see `service.transactions.fast_paths`)."""
 
     @property
     def mechanism(self) -> str:
-        """How the client logged in, "" if it did not."""
+        """The mechanism by which the client logged in, "" if it did not."""
         return "" if self.login is None else self.login.mechanism
 
     @property
@@ -116,7 +116,7 @@ class Call:
         return replica.database
 
     def note_change(self) -> None:
-        """Note that the call may have changed something, which its client will want to see."""
+        """Note that the call may have changed something: the client's next reads use the primary."""
         if self.metastore.replica is not None:
             self.client.reads_primary_until = time.monotonic() + self.metastore.replica.staleness
 
@@ -137,12 +137,12 @@ class Call:
 
     @property
     def takes_special_characters(self) -> bool:
-        """Whether names may hold more than letters, digits and `_`: as the setting says, but 3's client can not cope with them."""
+        """Whether names may hold more than letters, digits and `_`: by the setting, except that 3's client can not handle them."""
         return self.config.special_characters_in_table_names and not self.client.release.is_3
 
     @property
     def may_name_others(self) -> bool:
-        """Whether errors may name objects that the request does not: not where its client may not know of all of them."""
+        """Whether errors may name objects that the request does not name: not with an authorizer, which may hide them from the client."""
         return self.metastore.authorizer is None
 
     @property

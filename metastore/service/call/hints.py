@@ -1,6 +1,7 @@
-"""Requests of a connection's client in the transactions that it opened. `service.fast_paths` alone reads them, to choose the path to try.
+"""Requests of a connection's client in the transactions that it opened.
 
-It is a hint, never a fact: another connection may have asked for more in the same transaction.
+Only `service.transactions.fast_paths` reads them, to choose the path to try. It is a hint, never a fact: another
+connection may have asked for more in the same transaction.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Hints:
         return self._by_id.get(transaction)
 
     def of(self, transaction: int) -> TransactionHint:
-        """Return the hint of a transaction; of one without a hint anything may have been asked for."""
+        """Return the hint of a transaction. Without one it gets a hint by which anything may have been requested."""
         found = self._by_id.get(transaction)
         if found is None:
             self.opened([transaction], TxnType.DEFAULT)

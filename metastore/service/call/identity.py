@@ -19,9 +19,9 @@ class Login:
     groups: tuple[str, ...] | None = None
     """The user's groups as the mechanism sends them; None if it sends none, and `group_mapping` decides."""
     credential: int | None = None
-    """The key of the stored credential that let the client in; None where none is stored here."""
+    """The key of the stored credential with which the client logged in; None where none is stored here."""
     token: str | None = field(default=None, compare=False)
-    """The key of the stored delegation token that let the client in."""
+    """The key of the stored delegation token with which the client logged in."""
 
     @property
     def can_be_revoked(self) -> bool:
@@ -30,5 +30,8 @@ class Login:
 
 
 def folded(name: str) -> str:
-    """Return the common form of all spellings that a directory takes for one name: letter case, width, blanks at the ends or repeated."""
+    """Return the common form of the spellings that a directory (LDAP) accepts for one name.
+
+    They differ in letter case, width, and blanks at the ends or repeated.
+    """
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

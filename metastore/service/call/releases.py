@@ -1,6 +1,6 @@
-"""Guess the release of a Hive client from the methods that it calls: no message says it.
+"""Guess the release of a Hive client from the methods that it calls: no message contains it.
 
-Source: the methods that HiveMetaStoreClient calls in 2.3.10, 3.1.3 and 4.0.1. Clients of other kinds are of no release.
+Source: the methods that HiveMetaStoreClient calls in 2.3.10, 3.1.3 and 4.0.1. Clients of other kinds have no release.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ReleaseTraces:
 
     get_table: bool = False
     request_methods: bool = False
-    """Whether it called one that came after 2.3."""
+    """Whether it called a method that was added after 2.3."""
     is_4: bool = False
     """Whether it called a request method that only 4's client calls."""
     marked_catalog: bool = False
@@ -50,7 +50,7 @@ class ReleaseTraces:
         return self.is_3 or self.is_4
 
     def reads_timestamp_statistics(self, engine: str | None) -> bool:
-        """Return whether the client reads `timestampStats`, which only Hive 4 does, and by the engine that a request names.
+        """Return whether the client reads `timestampStats`, as only Hive 4 does: by its release and the engine that a request names.
 
         4's client names `hive` in each request for statistics; Impala, which reads `longStats`, names itself.
         """
@@ -59,7 +59,7 @@ class ReleaseTraces:
         return engine == HIVE or (engine is None and self.is_4)
 
     def ends(self, *, for_4: bool) -> bool:
-        """Return whether the client takes the end of the connection for the answer where an argument is missing; 4's `for_4` alone."""
+        """Return whether the client expects the end of the connection as the answer to a missing argument. 4's does only with `for_4`."""
         return self.is_3 or (self.is_4 and for_4)
 
     def note(self, sign: Sign, arguments: Iterable[object]) -> None:

@@ -108,7 +108,7 @@ def insert(call: Call, session: Session, table: Table, constraints: Sequence[Any
 
 
 def _groups(structs: Sequence[Any]) -> Iterator[list[Any]]:
-    """Put the structs of one constraint together: a key goes on until its number is 1 or its name changes."""
+    """Yield the structs of each constraint. A key's structs end before the next one with number 1 or another name."""
     group: list[Any] = []
     for struct in structs:
         kind = KIND[type(struct)]
@@ -163,7 +163,7 @@ def _body(table: Table, kind: str, group: Sequence[Any]) -> dict[str, Any]:
 def _referenced(
     call: Call, session: Session, table: Table, group: Sequence[SQLForeignKey], own: Sequence[Constraint]
 ) -> tuple[int, list[str], str]:
-    """Return the key of the table that a foreign key refers to, the columns there and the name of their key.
+    """Return the key of the table that a foreign key refers to, its columns there, and the name of the primary or unique key there.
 
     `own` are the constraints of the table itself, for a key that refers to its own table.
     """
@@ -184,7 +184,7 @@ def _referenced(
 
 
 def _parent(call: Call, session: Session, table: Table, name: TableName) -> tuple[Table, int]:
-    """Hold the table of a name, perhaps the table itself; return it and its key. InvalidObject."""
+    """Lock the table that a foreign key refers to, unless it is the key's own table; return it and its key. InvalidObject."""
     itself = name == (table.catName, table.dbName, table.tableName)
     found = table if itself else None
     if not itself and tables.share(session, *name) is not None:
@@ -197,7 +197,7 @@ def _parent(call: Call, session: Session, table: Table, name: TableName) -> tupl
 def _differing(
     name: TableName, group: Sequence[SQLForeignKey], wanted: Sequence[str], types: Mapping[str, str], own_types: Mapping[str, str]
 ) -> list[str]:
-    """Return which columns of a foreign key have other types than those that it refers to. InvalidObject for one that is not there."""
+    """Return texts on the columns of a foreign key whose types differ from the referenced columns'. InvalidObject for a missing column."""
     for column in wanted:
         if column not in types:
             raise InvalidObject(f"Parent column not found: {column} in {name}")

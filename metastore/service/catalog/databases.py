@@ -91,7 +91,7 @@ def get_database(call: Call, catalog: str, name: str | None) -> Database:
 
 
 def refuse_remote(call: Call, catalog: str, name: str) -> None:
-    """Raise MetaError if a database is there and of type REMOTE: its tables are in another system, from where nobody fetches them.
+    """Raise MetaError for an existing database of type REMOTE: its tables are in another system, and this server does not fetch them.
 
     Hive's server asks the system that the data connector names. Where it can not, it also refuses `get_table` and `get_tables`, and other
     listings are empty.
@@ -119,7 +119,7 @@ def get_database_objects(call: Call, catalog: str, pattern: str | None) -> list[
 def alter_database(call: Call, catalog: str, name: str | None, new: Database) -> None:
     """Change location, owner, comment and parameters. NoSuchObject, MetaError; InvalidOperation for another name.
 
-    A name that comes alone is passed over: Hive's own tests send one, and nobody renames by it.
+    Another name is ignored where the request has no other value: Hive's own tests send one, and no client renames a database this way.
     """
     if name is None:
         raise MetaError("Database name cannot be null.")

@@ -1,8 +1,8 @@
 """Move partitions from one table to another, their directories with them. Source: Hive's HMSHandler.exchange_partitions.
 
-Each partition's directory moves by itself, so a target that has other partitions below the same leading keys is not a hindrance, and all
-are moved back when one can not move. Column statistics follow, since the data is the same; privileges, which were granted on another table,
-do not.
+The directory of each partition is moved separately: the target may have other partitions below the same leading keys. If one directory can
+not be moved, all are moved back. Column statistics follow, since the data is the same. Privileges do not: they were granted on another
+table.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from metastore.service.catalog.tables.tables import find_table
 
 LOCATION = "metadata_location"
 LARGEST = 32 << 20
-"""Bytes of a metadata file, packed or not, that is read: one with ten thousand snapshots has about ten million."""
+"""The largest metadata file that is read, in bytes, compressed or not. A file with ten thousand snapshots has about ten million bytes."""
 
 
 class IcebergSnapshot(NamedTuple):

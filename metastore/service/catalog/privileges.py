@@ -1,6 +1,6 @@
-"""Privileges: grant, revoke, refresh, list. They are kept for clients that ask, such as Trino; nothing is enforced.
+"""Privileges: grant, revoke, refresh, list. They are kept for clients that ask, such as Trino, and for the authorizer `grants`.
 
-Source: Hive's HMSHandler and ObjectStore.grantPrivileges, revokePrivileges, refreshPrivileges.
+Nothing is enforced here. Source: Hive's HMSHandler and ObjectStore.grantPrivileges, revokePrivileges, refreshPrivileges.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FindKey = Callable[..., int | None]
 
 
 def _object(call: Call, session: Session, ref: HiveObjectRef | None, *, locked: bool = True) -> PrivilegeObject:
-    """Return an object's keys, its database or table locked against removal. NoSuchObject, MetaError."""
+    """Lock the database or table of an object against removal, and return the object's keys. NoSuchObject, MetaError."""
     if ref is None or ref.objectType is None:
         raise MetaError("A privilege needs an object: set hiveObject and its objectType")
     kind = ref.objectType
@@ -100,7 +100,7 @@ def _each(bag: PrivilegeBag | None) -> Iterator[HiveObjectPrivilege]:
 
 
 def _time_of(info: PrivilegeGrantInfo) -> int:
-    """Return when a privilege was granted: now, where the client sends no time or, as HiveServer2 for owners, -1."""
+    """Return the time of a grant: now if the client sends none, or -1, as HiveServer2 does for owners."""
     return info.createTime if info.createTime is not None and info.createTime > 0 else int(time.time())
 
 
@@ -198,7 +198,7 @@ def revoke(call: Call, bag: PrivilegeBag | None, *, option_only: bool = False) -
 
 
 def refresh(call: Call, ref: HiveObjectRef, authorizer: str | None, bag: PrivilegeBag | None) -> None:
-    """Replace the grants of an authorizer on an object, on all columns of the table for a COLUMN without name. NoSuchObject."""
+    """Replace the grants of an authorizer on an object. For a COLUMN without a name these are the grants on all columns. NoSuchObject."""
     wanted = list(_each(bag))
 
     def work(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""Put the rules of table types (`rules.table_types`) to the server's settings and roots. Makes no directory itself."""
+"""Apply the rules of table types (`rules.catalog.table_types`) with the server's settings and roots. Makes no directory itself."""
 
 from __future__ import annotations
 
@@ -53,10 +53,9 @@ def _lies_by_default(call: Call, name: str, location: str | None) -> bool:
 
 
 def managed_location(call: Call, database: Database) -> str | None:
-    """Return the managed location of a new database, which also keeps its managed tables together where two roots would part them.
+    """Return the managed location of a new database; None for none. It is also set where two roots would separate the database's tables.
 
-    In legacy mode a client that gives a location writes all tables there, as Spark does, though it be the one that the database would have
-    had by default.
+    In legacy mode a client that gives a location, such as Spark, writes all tables there, even if the location is the default one.
     """
     given, qualified = database.locationUri, call.warehouse.of_database
     if database.managedLocationUri:
@@ -84,7 +83,7 @@ def on_create(
     if given and table.tableType not in VIEWS:
         table.sd.location = call.warehouse.qualified(given, database.locationUri)
         if is_root(given):
-            raise InvalidObject(f"{table.tableName} location must not be root path")  # in Java's words, which its tests know
+            raise InvalidObject(f"{table.tableName} location must not be root path")  # in Java's words, which Hive's tests expect
     if call.config.full_acid_check and not capabilities:
         capability_rules.check_made_by_spark(table)
     roots = _roots(call, database)
@@ -147,7 +146,7 @@ def default_location(call: Call, database: Database, table: Table) -> str | None
 
 
 def lies_by_default(call: Call, database: Database, table: Table) -> bool:
-    """Return whether a table's location is its name in its default directory: in any case, as Hive asks, and encoded or not."""
+    """Return whether a table's location is its name in its default directory. Letter case, as in Hive, and encoding do not matter."""
     default, parsed = default_location(call, database, table), parse(table.sd.location)
     if default is None or same_place(table.sd.location, default):
         return default is not None

@@ -37,5 +37,5 @@ def get_type(call: Call, name: str | None) -> Type:
 
 
 def drop_type(call: Call, name: str | None) -> None:
-    """Remove a type; one that is not there is gone already, as in Java."""
+    """Remove a type. A missing one is not an error, as in Java."""
     call.database.write(lambda session: types.delete(session, (name or "").strip()))

@@ -42,7 +42,7 @@ class Change:
 
     @property
     def subject(self) -> Subject:
-        """The object that the change makes: the note of the journal, by which it is taken back after a crash."""
+        """The object that the change makes. The journal notes it, and by this note the change is taken back after a crash."""
         return self._made.subject
 
     @subject.setter
@@ -50,14 +50,14 @@ class Change:
         self._made.subject = subject
 
     def if_it_fails(self, work: Callable[[], None]) -> None:
-        """Have something done if the transaction fails before its commit."""
+        """Run `work` later if the transaction fails before its commit."""
         self._if_it_fails.append(work)
 
     def write(self, work: Callable[[Session], T]) -> T:
-        """Run `work` and the transactional listeners in one transaction; it may run again after a conflict.
+        """Run `work` and the transactional listeners in one transaction. `work` may run again after a conflict.
 
         Directories that it made or moved are taken back before a rollback, while the transaction still holds its rows: a change that waits
-        for the same name then makes its own. After a commit that failed the rows decide, since it may have been done all the same.
+        for the same name then makes its own. After a failed commit the rows decide, since the database may have committed nevertheless.
         """
         ended = False
 
@@ -93,7 +93,7 @@ class Change:
                 log.exception("a file of a failed call was left")
 
     def _settle(self) -> None:
-        """Undo the work on directories unless the failed commit was done all the same; try until that is known."""
+        """Undo the work on directories after a failed commit, unless it was done nevertheless; try until that is known."""
         made, directories, moves = self._made, self._made.made, self._made.moved
 
         def settle() -> None:

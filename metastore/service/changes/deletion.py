@@ -35,11 +35,11 @@ T = TypeVar("T")
 MAX_NAMED_OBJECTS = 10
 """Objects that one entry of the log names."""
 KEPT_FOR = 7 * 24 * 3600 * 1000
-"""Milliseconds for which a row says that a call was committed: a killed server that is started later leaves the data where it is."""
+"""Milliseconds for which the row of a committed call is kept. A killed server that is started later leaves the data where it is."""
 SKEW = 24 * 3600 * 1000
 """Milliseconds by which clocks of servers may differ, at the most."""
 Batch = tuple[Sequence[str], bool]
-"""Locations, and whether their data passes the trash by."""
+"""Locations, and whether their data is deleted without the trash."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Doomed:
     batches: Sequence[Batch]
     below: str | None = None
     own: Own = NOBODY
-    """As `occupants` takes both."""
+    """The arguments `below` and `own` of `occupants`."""
     kept: Iterable[Occupant] = ()
     """Occupants whose data stays although their rows are gone."""
 
@@ -67,8 +67,8 @@ class Deletion:
     def take(self, session: Session, doomed: Doomed) -> None:
         """Take away the data of an object whose rows this transaction has removed.
 
-        Every directory that a remaining row (or `kept`) uses stays with its content. Deletion goes around such directories, never through
-        them.
+        Every directory that a remaining row (or `kept`) uses stays with its content. The deletion leaves such directories out, also inside
+        other directories.
         """
         wanted = list(dict.fromkeys(location for locations, _ in doomed.batches for location in locations))
         if not wanted:
@@ -86,7 +86,7 @@ class Deletion:
                 _report(doomed.subject, location, error)
 
     def alone(self, session: Session, work: Callable[[Session], T]) -> T:
-        """Do `work`, which takes away, as all that a transaction does."""
+        """Run `work`, which takes data away, as all work of a transaction. Put the data back if it fails."""
         self.put_back()
         try:
             return work(session)
@@ -95,7 +95,7 @@ class Deletion:
             raise
 
     def empty(self, session: Session, subject: str, chosen: Mapping[str, Sequence[str]], below: str | None, *, purge: bool) -> None:
-        """Take away the content of directories, which stay, except the locations that are given with each. MetaError: then nothing is
+        """Take away the content of directories except the locations given with each. The directories stay. MetaError: then nothing is
         removed.
         """
         whole = [location for location, kept in chosen.items() if not kept]
@@ -118,7 +118,7 @@ class Deletion:
         return errors
 
     def _rest(self, subject: str, location: str, found: Sequence[Occupant]) -> list[str]:
-        """Return the parts to delete of a directory that contains other objects' locations; nothing where it is one."""
+        """Return the parts to delete of a directory that contains other objects' locations; none if the directory itself is one."""
         names = sorted({each.label for each in found})
         kept = names[:MAX_NAMED_OBJECTS] + ([f"and {len(names) - MAX_NAMED_OBJECTS} more"] if len(names) > MAX_NAMED_OBJECTS else [])
         if any(each.place == place_of(location) for each in found):
@@ -142,7 +142,7 @@ class Deletion:
             self._taken = None
 
     def settle(self) -> None:
-        """Put back the data that a call took away, or leave it to `finish`, after a failed commit, which may have been done all the same.
+        """After a failed commit, put back the data that the call took away. If it was committed nevertheless, leave the data to `finish`.
         MetaError.
         """
         if self._taken is not None and not _write(self._metastore, partial(_settled, taken=self._taken)):
@@ -169,7 +169,7 @@ class Deletion:
 def delete_parts(
     metastore: Metastore, subject: str, location: str, parts: Sequence[str], check: Callable[[Session], object]
 ) -> dict[str, MetastoreError]:
-    """Delete parts of a folder past the trash; return, by location, why some could not be deleted.
+    """Delete parts of a folder without the trash; return the errors of the parts that could not be deleted, by location.
 
     `check` locks the rows and raises if the folder is no longer the same. MetaError, and the errors of `check`: then nothing is removed.
     """
@@ -254,7 +254,7 @@ def by_holder(found: Iterable[Occupant]) -> Mapping[str, list[Occupant]]:
 def to_empty(
     call: Call, session: Session, name: TableName, table: Table, places: Sequence[tuple[str | None, str]], *, wholly: bool = False
 ) -> dict[str, list[str]]:
-    """Return, by the directory that is to be emptied of a table or a partition, the locations in it that others have.
+    """Return the directories of a table or of partitions that are to be emptied, each with other objects' locations in it.
 
     MetaError for a directory that can not be emptied, before anything is changed.
     """

@@ -34,8 +34,8 @@ NOBODY: Own = (None, ())
 def occupants(session: Session, locations: Iterable[str], *, below: str | None = None, own: Own = NOBODY) -> list[Occupant]:
     """Return the occupants at or in directories.
 
-    Directories below the location `below` take one statement, and all others on one file system take one. `own` holds the partition names
-    whose directories a table was given: none of its other partitions is there by default.
+    Directories below the location `below` take one statement, and all others on one file system take one. `own` names partitions of a table
+    whose directories are given: no other partition of the table is in these by default.
     """
     base = place_of(below) or ""
     groups: dict[str, list[str]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Undo the work of a killed process: empty directories, and moves, without a row; settle its deletions.
+"""Undo the work of a killed process: remove its empty directories, move others back, and put back or delete the data that it took away.
 
 The rows decide, not the intent of the process: a committed call keeps all its work, an uncommitted one nothing.
 """
@@ -33,7 +33,7 @@ LONGEST_PAUSE = 30.0
 
 
 def recover(metastore: Metastore) -> int:
-    """Undo the work of dead processes by this server's journal; return how many directories were removed or moved back.
+    """Undo the work of dead processes by this server's journal; return the number of directories that were removed or moved back.
 
     An entry that can not be settled now, because the database or a file system does not answer, stays in the journal for the next time.
     """
@@ -41,7 +41,7 @@ def recover(metastore: Metastore) -> int:
 
 
 def _recover(metastore: Metastore, patience: float) -> tuple[int, bool]:
-    """Return how many directories were removed or moved back, and whether nothing is left to do.
+    """Return the number of directories that were removed or moved back, and whether nothing is left to do.
 
     For processes that are being killed it waits `patience` seconds.
     """
@@ -65,14 +65,14 @@ def _recover(metastore: Metastore, patience: float) -> tuple[int, bool]:
 
 
 def recover_before_serving(metastore: Metastore) -> None:
-    """Undo the work of a killed server before a new one answers; the rest after a while is left to its workers."""
+    """Undo the work of a killed server before a new one answers. After a time limit, the rest is left to its workers."""
     until = time.monotonic() + PATIENCE
     while not _recover(metastore, PATIENCE)[1] and time.monotonic() < until:
         time.sleep(1.0)
 
 
 def settle_later(work: Callable[[], None]) -> None:
-    """Try something in the background until it raises no MetastoreError any more, or the process ends."""
+    """Try `work` in the background until it raises no MetastoreError any more, or the process ends."""
 
     def loop() -> None:
         pause = 1.0
@@ -94,7 +94,7 @@ def take_back(
 ) -> int:
     """Delete empty directories that no row refers to; undo moves whose rows still have the old place.
 
-    The rows are read while nobody else can be making the object of `subject`. Returns how many directories changed; MetaError.
+    The rows are read while nobody else can be making the object of `subject`. Returns the number of directories that changed; MetaError.
     """
     warehouse = metastore.warehouse
 

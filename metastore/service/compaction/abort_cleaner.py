@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 def clean_aborted(metastore: Metastore, since: int | None = None) -> int:
-    """Clean up after the aborted transactions of each object with too many or too old ones; return how many objects.
+    """Clean up after the aborted transactions of each object with too many or too old ones; return the number of cleaned objects.
 
     An object that fails is left alone for a while, twice as long each time; an entry of the queue holds the reason. `since` does not
     matter.
@@ -115,7 +115,7 @@ def _clean_object(metastore: Metastore, where: CompactedObject) -> None:
 
 
 def _compacted(metastore: Metastore, table: Table, where: CompactedObject, folders: Iterable[str]) -> list[CompactedObject]:
-    """Return the objects whose compaction takes aborted rows out of folders: the partitions that are there, or the object itself."""
+    """Return the objects whose compaction removes aborted rows from folders: the partitions in them, or the object itself."""
     if where.partition is not None or not table.partitionKeys:
         return [where]
     there = metastore.database.read(lambda session: occupants(session, folders, below=table.sd.location))
@@ -123,7 +123,7 @@ def _compacted(metastore: Metastore, table: Table, where: CompactedObject, folde
 
 
 def _folders(metastore: Metastore, session: Session, table: Table, where: CompactedObject) -> Iterator[str]:
-    """Yield the folders to which a transaction may have written: a dynamic insert that was aborted did not say into which partitions."""
+    """Yield the folders to which a transaction may have written: the partitions of an aborted dynamic insert are not known."""
     if where.partition is not None or not table.partitionKeys:
         yield from (place.location for place in places(metastore, session, table, [where.partition]).values())
         return

@@ -1,8 +1,8 @@
-"""Delete the files that nobody needs any more: those that compactions replaced, and those that were dropped while they were read.
+"""Delete the files that nobody needs any more: files that compactions replaced, and files that were dropped while they were read.
 
-A compaction's entry is cleaned when no transaction is open that began before its worker's committed: every reader then uses the worker's
-files. Nothing is deleted but directories that such a reader ignores. To delete a missing directory is not an error, so a cleaner that is
-cut off, or two at a time, do no harm. Source: Hive 4's Cleaner, CompactionCleaner and TaskHandler.
+The entry of a compaction is cleaned once no transaction is open that began before the worker's transaction committed: every reader then
+uses the worker's files. Only directories that such a reader ignores are deleted. A missing directory is not an error: an interrupted
+cleaner, or two at a time, do no harm. Source: Hive 4's Cleaner, CompactionCleaner and TaskHandler.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ log = structlog.get_logger()
 
 
 class CleaningRefused(Exception):
-    """The table or partition says that nothing of it may be cleaned."""
+    """A parameter of the table or partition forbids its cleaning."""
 
 
 def clean(metastore: Metastore, since: int | None = None) -> int:
-    """Clean the ready entries and return how many ended well; one that fails waits longer each time, its reason in the entry.
+    """Clean the ready entries; return the number that ended well. One that fails gets the reason, and waits longer each time.
 
     `since` does not matter: the queue holds the new entries.
     """
@@ -65,7 +65,10 @@ def clean(metastore: Metastore, since: int | None = None) -> int:
 
 
 def _is_free(metastore: Metastore, ready: Ready) -> bool:
-    """Return whether no open transaction may still read an entry's replaced files; note the first that surely does not, once known."""
+    """Return whether no open transaction may still read an entry's replaced files.
+
+    The first transaction that surely does not read them is noted in the entry, once it is known.
+    """
     entry, clock = ready.entry, ready.clock
     if entry.transaction is not None and clock.state == ABORTED:
         reason = f"Transaction {entry.transaction} of the worker was aborted: its files are not used"
@@ -100,7 +103,7 @@ def _clean(metastore: Metastore, ready: Ready) -> bool:
 
 
 def _pause(metastore: Metastore, entry: QueueEntry, error: Exception) -> None:
-    """Leave an entry alone for a while, twice as long each time; after too many times it has failed."""
+    """Leave an entry alone for a while, twice as long each time. After too many times it counts as failed."""
     config = metastore.config
     reason = str(error) or type(error).__name__
     log.error("cleaning failed", compaction=entry.id, object=str(entry.object), reason=reason, failures=entry.retries + 1)
@@ -156,10 +159,10 @@ def aborted_in(deltas: Iterable[Delta], aborted: Collection[int], doomed: Collec
 
 
 def delete(metastore: Metastore, table: Table, partition: str | None, location: str, names: Iterable[str]) -> None:
-    """Delete directories and files of a folder of a table, or of a partition, as they were read; past the trash.
+    """Delete directories and files that were listed in the folder of a table or partition, without the trash.
 
-    The folder may have become another table's meanwhile, whose files have the same names. MetaError then, and when some stay, with the
-    reason of the first.
+    The folder may belong to another table meanwhile, whose files have the same names: MetaError. MetaError also if some could not be
+    deleted, with the reason of the first.
     """
     doomed = [join(location, name) for name in names]
     if not doomed:

@@ -62,11 +62,12 @@ def listed(metastore: Metastore, location: str) -> list[FolderEntry]:
 def compactors(
     session: Session, entries: Iterable[FolderEntry], below: int, *, none_open: bool = False, own: int | None = None
 ) -> Transactions:
-    """Return the compactors of directories that committed before the transaction `below` began.
+    """Return the transactions that made compacted directories and that a reader `below` does not see: uncommitted (`open`) or aborted ones.
 
-    A transaction without a row has committed: aborted ones stay until their files are removed. A lower id is not enough: a reader that
-    began while the compactor was open does not see its files, and still needs the replaced ones. Where no transaction below is open
-    (`none_open`), a commit whose order is not known yet is seen by all; so is the compaction `own`, about which the caller knows better.
+    A transaction is seen that committed before the transaction `below` began. One without a row has committed: aborted ones stay until
+    their files are removed. A lower id is not enough: a reader that began while the compactor was open does not see its files, and still
+    needs the replaced ones. Where no transaction below is open (`none_open`), a commit whose order is not known yet is seen by all. So is
+    the compaction `own`: its order has been checked by the caller.
     """
     made_by = sorted({parsed.visibility for entry in entries if (parsed := parse(entry.name)) is not None and parsed.visibility})
     states = compaction_sources.transaction_states(session, made_by)

@@ -1,7 +1,7 @@
 """Requests and reports of compaction workers: their entry, the transaction of their compaction, its end, their measurements.
 
-Every change of a state is one conditional update, so that of two workers or servers one wins (`rules.compactions.FOLLOWS`). Sources:
-Hive 4's NextCompactionFunction and CompactionTxnHandler.
+Every change of a state is one conditional update, so that of two workers or servers one wins
+(`rules.transactions.compactions.FOLLOWS`). Sources: Hive 4's NextCompactionFunction and CompactionTxnHandler.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from metastore.store.transactions.transactions import OPEN as TRANSACTION_OPEN
 
 
 def find_next(call: Call, worker: str | None, version: str | None = None, pool: str | None = None) -> CompactionInfoStruct | None:
-    """Give a worker the entry that has waited longest: of its pool, or without one of those that name none or have waited too long.
+    """Give a worker the oldest entry of its pool; without a pool, the oldest that names none or has waited too long. None without one.
 
-    None that a worker of the same version has put back, see `put_back`.
+    An entry that a worker of the same version has put back is left out, see `put_back`.
     """
     pool = (pool or "").strip() or None
     before = now_ms() - int(call.config.compactor_pool_timeout * 1000)
@@ -105,7 +105,7 @@ def _struct(call: Call, entry: QueueEntry) -> CompactionInfoStruct:
 
 
 def _locked(session: Session, info: CompactionInfoStruct, states: Sequence[str], doing: str) -> QueueEntry:
-    """Lock the entry that a worker speaks of. MetaError when it is not in one of the states, or another worker's by now."""
+    """Lock the entry that a worker names. MetaError if it is not in one of the states, or belongs to another worker by now."""
     entry = compactions.lock(session, info.id or 0)
     if entry is None:
         raise MetaError(f"No compaction with id {info.id}: it can not be {doing}; ask for other work")
@@ -120,10 +120,10 @@ def _locked(session: Session, info: CompactionInfoStruct, states: Sequence[str],
 
 
 def update_state(call: Call, info: CompactionInfoStruct, transaction: int) -> None:
-    """Note which transaction a worker compacts in and up to which write id.
+    """Note the transaction of a worker's compaction, and the highest write id that it compacts.
 
-    The transaction counts as one that writes to the object: its files are cleaned up when it is aborted. MetaError for an entry
-    that is not the worker's (any more), NoSuchTransaction, TransactionAborted.
+    The transaction counts as one that writes to the object: its files are cleaned up when it is aborted. MetaError for an entry that is not
+    the worker's (any more), NoSuchTransaction, TransactionAborted.
 
     With the state `INITIATED` the worker puts the entry back.
     """
@@ -166,7 +166,7 @@ NOBODYS = {
     "next_transaction_id": None,
     "committed_ms": None,
 }
-"""The columns of an entry that no worker has."""
+"""The values of the columns about a worker in an entry that no worker has."""
 
 
 def put_back(call: Call, info: CompactionInfoStruct) -> None:
@@ -246,9 +246,9 @@ def mark_cleaned(call: Call, info: CompactionInfoStruct) -> None:
 
 
 def succeed(session: Session, entry: QueueEntry, highest: int | None, aborted: Sequence[int] = (), kept: Iterable[int] = ()) -> bool:
-    """End an entry well; return whether it existed.
+    """End an entry as succeeded; return whether it existed.
 
-    The completed writes up to `highest` are forgotten, and those of `aborted` transactions but for the write ids `kept`.
+    The completed writes up to `highest` are forgotten, and the writes of `aborted` transactions except for the write ids `kept`.
     """
     changed = compactions.update(
         session,
@@ -269,7 +269,7 @@ def succeed(session: Session, entry: QueueEntry, highest: int | None, aborted: S
 
 
 def mark_failed(call: Call, info: CompactionInfoStruct) -> None:
-    """Note that a compaction failed, or for one without id that it could not even be queued. MetaError when it is not pending."""
+    """Note that a compaction failed; one without an id could not even be queued. MetaError when it is not pending."""
     if info.id:
         _end(call, info, FAILED, "marked as failed")
     else:
@@ -291,7 +291,7 @@ def _end(call: Call, info: CompactionInfoStruct, state: str, doing: str) -> None
 
 
 def did_not_initiate(metastore: Metastore, where: CompactedObject, kind: str, error: str | None) -> None:
-    """Note in the history that a compaction could not be queued, and why."""
+    """Note in the history that a compaction could not be queued, with the reason."""
     now = now_ms()
     values = {"enqueued_ms": now, "started_ms": now, "ended_ms": now, "error": error}
     metastore.database.write(lambda session: compactions.insert(session, where, kind, DID_NOT_INITIATE, values))

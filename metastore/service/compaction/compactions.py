@@ -1,7 +1,8 @@
 """The compaction queue: ask for compactions, give them up, show them. Never hands one out, compacts or deletes a file.
 
-An entry is initiated, worked on by one worker, ready for cleaning, and at last part of the history; `rules.compactions.FOLLOWS` has the
-allowed transitions. Sources: Hive 4's CompactFunction, ShowCompactHandler and AbortCompactionFunction.
+An entry is initiated, worked on by one worker, ready for cleaning, and at last part of the history.
+`rules.transactions.compactions.FOLLOWS` has the allowed transitions. Sources: Hive 4's CompactFunction,
+ShowCompactHandler and AbortCompactionFunction.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def partition_of(name: str | None) -> str | None:
 
 
 def compact(call: Call, request: CompactionRequest) -> CompactionResponse:
-    """Queue a compaction, unless one of the object waits, is worked on, or has reached every write that is finished. MetaError.
+    """Queue a compaction, unless an entry of the object waits, is worked on, or covers all finished writes. MetaError.
 
     A table that can not be compacted is refused in the reply, since the method declares no exception. A table or partition that is not
     there is queued, as by Hive's server.
@@ -91,7 +92,7 @@ def compact(call: Call, request: CompactionRequest) -> CompactionResponse:
 
 
 def _reason_against(call: Call, where: CompactedObject) -> str | None:
-    """Return why an object can not be compacted, None if it can or is not there."""
+    """Return the reason against a compaction of an object, None if it can be compacted or is not there."""
 
     def read(session: Session) -> str | None:
         table = tables.find(session, where.catalog, where.database, where.table or "")
@@ -141,7 +142,10 @@ def _values(request: CompactionRequest) -> dict[str, object]:
 
 
 def submit_for_cleanup(call: Call, request: CompactionRequest, highest_write_id: int, transaction: int) -> bool:
-    """Hand files to the cleaner: those at the property `location` are deleted once all that began before `transaction` ended have ended."""
+    """Hand the files at the property `location` to the cleaner.
+
+    They are deleted once all transactions that began before the end of `transaction` have ended.
+    """
     where = object_of(call, request.dbname, request.tablename, request.partitionname)
     kind = type_letter(request.type)
     values = {**_values(request), "highest_write_id": highest_write_id, "transaction_id": transaction or None}
@@ -152,7 +156,7 @@ def submit_for_cleanup(call: Call, request: CompactionRequest, highest_write_id:
 def abort(call: Call, keys: Sequence[int]) -> tuple[dict[int, AbortCompactionResponseElement], list[int]]:
     """Take entries off the queue that no worker has yet, or only a server's own worker; return the outcome of each.
 
-    The outcomes come with the transactions of those workers, which are to be aborted.
+    The second value is the list of these workers' transactions, which are to be aborted.
     """
 
     def work(session: Session) -> tuple[dict[int, str], list[int]]:
@@ -177,7 +181,7 @@ def abort(call: Call, keys: Sequence[int]) -> tuple[dict[int, AbortCompactionRes
 
 
 def show(call: Call, request: ShowCompactRequest) -> list[ShowCompactResponseElement]:
-    """Return the queue and its history, filtered by the set fields; without an order the last change comes first. MetaError."""
+    """Return the queue and its history, filtered by the set fields; without an order the last change is first. MetaError."""
     database = request.dbName or None
     filters: dict[str, object] = {
         "id": request.id or None,

@@ -44,7 +44,7 @@ from metastore.warehouse import acid
 log = structlog.get_logger()
 
 OVERLAP = 60_000
-"""Milliseconds by which each look begins before the last one: writes bear the time of a moment before their commit."""
+"""Milliseconds by which the period of each look overlaps the one before: the time of a write is a moment before its commit."""
 
 NAME = "metastore"
 """The initiator's name in the queue."""
@@ -61,7 +61,7 @@ class _Known(NamedTuple):
 
 
 def initiate(metastore: Metastore, since: int | None = None) -> int:
-    """Look at the objects that changed since a time in milliseconds, None for all, and queue the due ones; return how many.
+    """Look at the objects that changed since a time in milliseconds, None for all, and queue the due ones; return their number.
 
     An object that can not be looked at is noted in the history with the reason, and tried again by each later call.
     """
@@ -93,7 +93,7 @@ def _candidates(metastore: Metastore, since: int | None) -> set[CompactedObject]
 
 
 def _known(metastore: Metastore, session: Session, name: tuple[str, str, str], wanted: Iterable[CompactedObject]) -> _Known | None:
-    """Read the facts that decide on objects of one table; None for a table that is gone or is not compacted by itself."""
+    """Read the facts that decide on objects of one table; None for a table that is gone or has no automatic compaction."""
     table = tables.find(session, *name)
     if table is None or not is_transactional(table):
         return None
@@ -109,7 +109,7 @@ def _known(metastore: Metastore, session: Session, name: tuple[str, str, str], w
 
 
 def _initiate(metastore: Metastore, known: _Known, where: CompactedObject) -> bool:
-    """Queue one object if it is due, or note why that is not known; return whether it was queued."""
+    """Queue one object if it is due, or note the reason if that can not be decided; return whether it was queued."""
     own = [entry for entry in known.entries if entry.partition == where.partition]
     if any(entry.state in QUEUED for entry in own):
         return False
@@ -123,7 +123,7 @@ def _initiate(metastore: Metastore, known: _Known, where: CompactedObject) -> bo
 
 
 def _note(metastore: Metastore, where: CompactedObject, error: Exception) -> None:
-    """Note in the history why an object was not considered, unless that is the last that it says."""
+    """Note in the history the reason for which an object was not considered, unless its last entry has the same reason."""
     reason = str(error) or type(error).__name__
     found = metastore.database.read(lambda session: compactions.of_table(session, *where[:3]))
     last = next((entry for entry in found if entry.partition == where.partition), None)

@@ -1,7 +1,7 @@
 """Data connectors: create, read, list, alter, drop. Source: Hive's HMSHandler and ObjectStore.
 
-A connector says how another system is reached; nothing here ever connects to one. A database of type REMOTE names one, which need not be
-there. Names are trimmed and in lower case.
+A connector describes the access to another system; this server never connects to it. A database of type REMOTE names a connector, which
+need not exist. Names are trimmed and in lower case.
 """
 
 from __future__ import annotations
@@ -70,10 +70,9 @@ def get_data_connectors(call: Call) -> list[str]:
 
 
 def alter_data_connector(call: Call, name: str | None, new: DataConnector | None) -> None:
-    """Change URL, parameters, owner and comment; name, type and time stay, and so do other fields that are not sent, but not owner and
-    parameters.
+    """Change URL, parameters, owner and comment; name, type and time stay. NoSuchObject, MetaError.
 
-    NoSuchObject, MetaError.
+    A field that is not sent stays too, except for the owner's name and the parameters, which are emptied.
     """
     wanted = _name(name)
     if new is None:
@@ -100,7 +99,7 @@ def _altered(before: DataConnector, new: DataConnector) -> DataConnector:
 
 
 def drop_data_connector(call: Call, name: str | None, *, if_exists: bool, check_references: bool) -> None:
-    """Remove a connector. NoSuchObject, MetaError; InvalidOperation where databases name it and the caller wants to know of that."""
+    """Remove a connector. NoSuchObject, MetaError; InvalidOperation where databases name it and `check_references` is set."""
     wanted = _name(name)
     try:
         connector = get_data_connector(call, wanted)

@@ -26,7 +26,7 @@ CHANGED = "transient_lastDdlTime"
 
 
 def index_table_name(index: Index, default_catalog: str) -> TableName:
-    """Return the name of an index's own table, which may stand in another database. MetaError for none."""
+    """Return the name of an index's own table, which may be in another database. MetaError for none."""
     database, _, name = (index.indexTableName or "").rpartition(".")
     return table_name(database or index.dbName, name or None, None, default_catalog)
 
@@ -104,7 +104,7 @@ def _check_free(call: Call, base: TableName, place: TableName, index: Index) -> 
 
 
 def alter_index(call: Call, table: TableName, name: str | None, new: Index | None) -> None:
-    """Give an index other parameters, which is all that Hive changes. InvalidOperation, MetaError."""
+    """Change the parameters of an index; Hive changes nothing else. InvalidOperation, MetaError."""
     if new is None:
         raise InvalidOperation("new index is invalid: send one")
     parameters = {**(new.parameters or {}), CHANGED: str(int(time.time()))}

@@ -1,7 +1,7 @@
-"""Stored procedures and packages of HPL/SQL: put, read, list, drop. Source: Hive's HMSHandler and ObjectStore. Nothing here runs them.
+"""Stored procedures and packages of HPL/SQL: put, read, list, drop. Source: Hive's HMSHandler and ObjectStore.
 
-Databases and catalogs are normalised; the names of procedures and packages are kept as they are sent, in their case. To put one replaces
-the one of its name, to drop one that is missing is not an error. Listeners are not notified, as in Hive.
+Nothing here runs them. Databases and catalogs are normalised; the names of procedures and packages are kept as they are sent, in their
+case. A new one replaces the one of the same name. The drop of a missing one is not an error. Listeners are not notified, as in Hive.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Properties: values that programs keep by keys such as `db.table.name`. Source: Hive's PropertyManager and HMSPropertyManager.
 
-Up to three parts of a key name a map, the rest is the name in it; a dot behind a backslash parts nothing. Values are texts: Hive's own
-server takes only names that a Java class has declared with a type, and reads conditions in JEXL, which is refused here.
+The first parts of a key, up to three, name a map; the rest is the name in the map. A dot after a backslash does not separate parts. Values
+are texts: Hive's own server takes only names that a Java class has declared with a type, and reads conditions in JEXL, which is refused
+here.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def get(
 ) -> dict[str, dict[str, str]]:
     """Return the maps whose names begin with a prefix, with their entries of the given names, or all entries without names.
 
-    A map with none of the names is left out. NoSuchObject for the name space; MetaError for a condition but `true`.
+    A map with none of the names is left out. NoSuchObject for the name space; MetaError for a condition other than `true`.
     """
     _check_name_space(name_space)
     if condition is not None and condition.strip() not in ("", "true"):

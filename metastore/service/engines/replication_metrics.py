@@ -1,4 +1,4 @@
-"""Metrics of replication: how far Hive's scheduled dumps and loads are. Source: Hive's ObjectStore and ReplicationMetricsMaintTask.
+"""Metrics of replication: the progress of Hive's scheduled dumps and loads. Source: Hive's ObjectStore and ReplicationMetricsMaintTask.
 
 Nothing here looks into them. Times are in seconds.
 """
@@ -21,7 +21,7 @@ _BATCH = 1000
 
 
 def add(call: Call, metrics: ReplicationMetricList | None) -> None:
-    """Keep metrics; of an execution that has some, metadata and progress are replaced where they are sent. MetaError."""
+    """Store metrics. Metadata and progress of an execution that has some are replaced if they are sent. MetaError."""
     sent = None if metrics is None else metrics.replicationMetricList
     if sent is None:
         raise MetaError("The list of replication metrics is null: send one")

@@ -1,6 +1,6 @@
 """Contents of a resource plan: pools, triggers, mappings of users, groups and applications. Source: Hive's ObjectStore.
 
-Each change is one of the whole plan, which has to be disabled (InvalidOperation) and there (NoSuchObject). Names are kept in lower case.
+Each change stores the whole plan, which has to exist (NoSuchObject) and to be disabled (InvalidOperation). Names are kept in lower case.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def get_triggers(call: Call, plan: str | None, namespace: str | None) -> list[WM
 def create_or_drop_trigger_in_pool(
     call: Call, plan: str | None, namespace: str | None, trigger: str | None, pool: str | None, *, drop: bool
 ) -> None:
-    """Let a pool have a trigger, or no more; it may be so already. NoSuchObject for either."""
+    """Add a trigger to a pool, or remove it. It may be there, or missing, already. NoSuchObject for either."""
     path, name = name_of(pool, "pool"), name_of(trigger, "trigger")
 
     def change(full: WMFullResourcePlan) -> None:

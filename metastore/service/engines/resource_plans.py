@@ -1,6 +1,6 @@
 """Resource plans of Hive's workload management: create, read, alter, validate, drop. Source: Hive's HMSHandler and ObjectStore.
 
-A plan's contents are in `service.resource_plan_contents`. This server stores plans; HiveServer2 enforces them.
+A plan's contents are in `service.engines.resource_plan_contents`. This server stores plans; HiveServer2 enforces them.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def create_resource_plan(call: Call, plan: WMResourcePlan | None, copy_from: str
 
 
 def _with_default_pool(call: Call, parallelism: int | None) -> WMFullResourcePlan:
-    """Return a plan without a name; its one pool takes all queries, as long as the setting lets plans have one."""
+    """Return a plan without a name. It has one pool for all queries if the setting `wm_default_pool_size` is positive."""
     size = call.config.wm_default_pool_size
     full = WMFullResourcePlan(plan=WMResourcePlan(queryParallelism=parallelism), pools=[])
     if size > 0:
@@ -163,7 +163,7 @@ def alter_resource_plan(call: Call, request: WMAlterResourcePlanRequest) -> WMFu
 
 
 def _edits(changes: WMNullableResourcePlan, name: str) -> bool:
-    """Return whether changes are of more than the status."""
+    """Return whether a request changes more than the status."""
     given = (changes.isSetQueryParallelism, changes.isSetDefaultPoolPath)
     return given != (None, None) or (changes.name is not None and normalize(changes.name) != name)
 
@@ -211,7 +211,7 @@ def _switch(session: Session, full: WMFullResourcePlan, status: int, request: WM
 
 
 def _replace(session: Session, namespace: str, name: str | None, changes: WMNullableResourcePlan) -> WMFullResourcePlan | None:
-    """Give a plan the name and status of another, which stays under a name with the time: return it if it became active."""
+    """Give a plan the name and status of another, which is disabled and gets a name with the time. Return the plan if it is active now."""
     if name is None:
         raise InvalidOperation("Cannot replace without specifying the source plan")
     if changes.queryParallelism is not None or changes.defaultPoolPath is not None:

@@ -22,7 +22,7 @@ _BATCH = 1000
 
 
 def add(call: Call, statistics: RuntimeStat | None) -> None:
-    """Keep statistics, which get the time of now. MetaError."""
+    """Store statistics with the present time. MetaError."""
     if statistics is None or statistics.weight is None or statistics.payload is None:
         raise MetaError("Runtime statistics need weight and payload: send both")
     stored = RuntimeStat(createTime=now_s(), weight=statistics.weight, payload=statistics.payload)
@@ -30,9 +30,9 @@ def add(call: Call, statistics: RuntimeStat | None) -> None:
 
 
 def get(call: Call, request: GetRuntimeStatsRequest) -> list[RuntimeStat]:
-    """Return the newest statistics, made before `maxCreateTime` unless that is 0 or less, until their weights reach `maxWeight`.
+    """Return the newest statistics until their weights reach `maxWeight`; all if that is negative.
 
-    All, if that is negative. The one that reaches it is among them, as in Java.
+    The one that reaches it is among them, as in Java. With a positive `maxCreateTime`, only statistics made before that time count.
     """
     most, latest = -1 if request.maxWeight is None else request.maxWeight, request.maxCreateTime or 0
 

@@ -118,22 +118,23 @@ def _create(call: Call, key: ScheduledQueryKey, query: ScheduledQuery) -> None:
 
 
 def _alter(call: Call, key: ScheduledQueryKey, query: ScheduledQuery) -> None:
-    """Replace a query; a running execution goes on. A time that is sent is the next one."""
+    """Replace a query; a running execution continues. The time of the next execution is computed if none is sent."""
     stored, computed = copy(query), _checked(call.config, query)
     stored.nextExecution = computed if query.nextExecution is None else query.nextExecution
     call.database.write(lambda session: rows.update(session, _locked(session, key).id, stored))
 
 
 def _checked(config: Config, query: ScheduledQuery) -> int | None:
-    """Return when a query is due first. InvalidInput."""
+    """Return the time when a query is due first, None for never. InvalidInput."""
     if query.schedule is None or query.query is None:
         raise InvalidInput(f"Scheduled query {_text(query.scheduleKey)} needs schedule and query; got {query.schedule} and {query.query}")
     return _next_time(config, query.schedule, now_s())
 
 
 def _next_time(config: Config, schedule: str, after: int) -> int | None:
-    """Return when a schedule is due after a time, both in seconds; None for never, or for a time that the interface can not express.
-    InvalidInput.
+    """Return the next time after a given one when a schedule is due, both in seconds. InvalidInput.
+
+    None for never, or for a time that the interface can not express.
     """
     found = schedules.next_time(schedule, datetime.fromtimestamp(after, zone(config.scheduled_query_time_zone)))
     time = None if found is None else int(found.timestamp())
@@ -141,7 +142,7 @@ def _next_time(config: Config, schedule: str, after: int) -> int | None:
 
 
 def poll(call: Call, namespace: str | None) -> ScheduledQueryPollResponse:
-    """Begin an execution of the query of a cluster that is due longest, and return it; an empty response if none is due. MetaError."""
+    """Begin an execution of a cluster's query that has been due for longest, and return it; an empty response if none is due. MetaError."""
     _check_switch(call.config)
     if namespace is None:
         raise MetaError("A poll needs the name of the cluster: set clusterNamespace")
@@ -206,7 +207,7 @@ def _note(config: Config, session: Session, stored: StoredQuery, execution: int,
 
 
 def _punish(config: Config, session: Session, stored: StoredQuery, now: int) -> None:
-    """Switch a query off that fails again and again, or leave it out for a while, as the settings say."""
+    """Switch a query off that fails again and again, or leave it out for a while, by the settings."""
     disable, skip = config.scheduled_query_disable_after, config.scheduled_query_skip_after
     if not disable and not skip:
         return

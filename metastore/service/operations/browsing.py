@@ -28,9 +28,9 @@ from metastore.store.operations.listings import DatabaseRow, LeaseRow, TableRow,
 CHUNK = 5_000
 """Partitions that are read at a time where a filter decides over them."""
 LOOKED_AT = 50_000
-"""Partitions that one page looks at: where the filter selects fewer than a page of them, the next page goes on."""
+"""The most partitions that are read for one page. Where the filter selects fewer than a page of them, the next page continues."""
 EVENTS_LOOKED_AT = 100_000
-"""Events that one page looks at, as above."""
+"""The most events that are read for one page; the next page continues."""
 MOST_WRITES = 200
 """The most objects that are shown of a transaction's writes."""
 
@@ -162,7 +162,7 @@ def compaction(call: Call, key: int) -> QueueEntry:
 
 
 def no_compaction(key: int) -> NoSuchObject:
-    """Return the error about one that is not there, or not to be known."""
+    """Return the error for a compaction that is missing or hidden."""
     return NoSuchObject(f"There is no compaction {key}: it was never queued, or its history was deleted")
 
 
@@ -200,7 +200,7 @@ def event(call: Call, key: int) -> NotificationEvent:
 
 
 def no_event(key: int) -> NoSuchObject:
-    """Return the error about one that is not there, or not to be known."""
+    """Return the error for an event that is missing or hidden."""
     return NoSuchObject(f"There is no event {key}: it was deleted as too old, or has not happened yet")
 
 

@@ -19,7 +19,7 @@ from metastore.store.core import migrate, probe
 PATIENCE = 1.0
 """Seconds in which the database must answer."""
 WRITES_APART = 1.0
-"""Seconds between two changes by which a process tries whether the database takes any: anybody may ask for `/readyz`, and often."""
+"""Seconds between two changes by which a process tests the database: anybody may ask for `/readyz`, and often."""
 
 
 LOOKS_APART = 60.0
@@ -27,10 +27,10 @@ LOOKS_APART = 60.0
 
 
 class _Question:
-    """Asks in a thread of its own, once at a time: a database that hangs holds up one thread, and no probe."""
+    """A question that is asked in a thread of its own, once at a time: a database that hangs holds up one thread, and no probe."""
 
     def __init__(self, ask: Callable[[], str], holds: float = 0.0) -> None:
-        """`ask` returns the fault, "" without one; it never raises. An answer is valid for so many seconds."""
+        """`ask` returns the fault, "" without one; it never raises. An answer is valid for `holds` seconds."""
         self.found = ""
         """The newest answer."""
         self._holds = holds
@@ -40,7 +40,7 @@ class _Question:
         self._thread: threading.Thread | None = None
 
     def is_answered(self, patience: float) -> bool:
-        """Ask, unless an answer is pending or still valid; return whether it came within so many seconds."""
+        """Ask, unless an answer is pending or still valid; return whether there is an answer within `patience` seconds."""
         with self._lock:
             thread = self._thread
             if thread is None or not (thread.is_alive() or time.monotonic() - self._asked_at < self._holds):
@@ -83,7 +83,7 @@ class Readiness:
         return found
 
     def warning(self) -> str:
-        """Return advice for an operator though calls can be answered, "" for none; it may be a minute old."""
+        """Return advice for an operator on a problem that does not prevent calls, "" for none; it may be a minute old."""
         self._compactions.is_answered(PATIENCE)
         return self._compactions.found
 
@@ -103,7 +103,7 @@ class Readiness:
     def refusal(self, patience: float = PATIENCE) -> str:
         """Return why the database takes no changes, "" if it does.
 
-        Where that is not known within so many seconds, since a change has to wait for others, the last answer is returned.
+        Where that is not known within `patience` seconds, since a change has to wait for others, the last answer is returned.
         """
         self._writing.is_answered(max(0.0, patience))
         if self._writing.found:

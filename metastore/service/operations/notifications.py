@@ -37,7 +37,7 @@ from metastore.store.operations.notifications import BATCH, Filter
 
 
 def _number(metastore: Metastore) -> None:
-    """Give ids to committed events that have none; one cheap look when there are none."""
+    """Give ids to committed events that have none. Without such events this costs one cheap read."""
     if metastore.database.read(notifications.pending):
         metastore.database.write(notifications.number)
 
@@ -48,7 +48,7 @@ def current_id(call: Call) -> int:
 
 
 def last_id(metastore: Metastore) -> int:
-    """Return the id of the last event, 0 before the first, without a call."""
+    """Return the id of the last event, 0 before the first; it needs no call."""
     found = metastore.database.read(notifications.last_id)
     return metastore.database.write(notifications.number) if found is None else found
 
@@ -73,7 +73,7 @@ def get_next(call: Call, request: NotificationEventRequest) -> list[Notification
 
 
 def count(call: Call, request: NotificationEventsCountRequest) -> int:
-    """Return how many events after `fromEventId`, up to `toEventId`, are about a database (`*`: any) or about none; at most `limit`."""
+    """Return the number of events after `fromEventId`, up to `toEventId`, about a database (`*`: any) or about none; at most `limit`."""
     catalog, database = counted_database(call, request)
     wanted = Filter(
         request.fromEventId or 0,
@@ -133,7 +133,7 @@ def fire_listener_event(call: Call, name: TableName, request: FireEventRequest) 
 
 
 def _reload(call: Call, name: TableName, table: Table, request: FireEventRequest) -> Reload:
-    """Return the event of a client that read a table again, or the partitions that it names: one, or the existing ones of several."""
+    """Return the event of a client that read a table or partitions again: the one that it names, or the existing ones of several."""
     one, several = request.partitionVals, request.batchPartitionValsForRefresh or []
     found = _partitions(call, name, table, [one] if one else several)
     if one:
@@ -178,12 +178,12 @@ def _of(call: Call, name: TableName, table: Table, values: Sequence[str] | None,
 
 
 def add_write(call: Call, name: TableName, request: WriteNotificationLogRequest) -> None:
-    """Keep which files an open transaction wrote into a table or a partition. NoSuchObject, MetaError."""
+    """Record the files that an open transaction wrote into a table or a partition. NoSuchObject, MetaError."""
     _notify_writes(call, name, [request], batch=False)
 
 
 def add_writes(call: Call, name: TableName, requests: Sequence[WriteNotificationLogRequest]) -> None:
-    """Keep which files an open transaction wrote into partitions of one table. NoSuchObject, MetaError."""
+    """Record the files that an open transaction wrote into partitions of one table. NoSuchObject, MetaError."""
     if requests:
         _notify_writes(call, name, requests, batch=True)
 
@@ -205,7 +205,7 @@ def _notify_writes(call: Call, name: TableName, requests: Sequence[WriteNotifica
 
 
 def writes(call: Call, transaction: int, database: str | None, table: str | None) -> list[WriteEventInfo]:
-    """Return which files a transaction wrote, as its writer reported; `*` or None stands for any database or table."""
+    """Return the files that a transaction wrote, as its writer reported; `*` or None stands for any database or table."""
     reported = call.database.read(lambda session: notifications.writes(session, transaction))
     wanted = [None if name in (None, "*") else _name(name) for name in (database, table)]
     found = [each for each in reported if wanted[0] in (None, each.database) and wanted[1] in (None, each.table)]

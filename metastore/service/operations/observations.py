@@ -1,6 +1,6 @@
 """Figures of the database: the number of each kind, and the age of the oldest.
 
-It changes nothing but the ids of new events, which their readers give them.
+It changes nothing, except that it gives new events their ids, as readers of events do.
 """
 
 from __future__ import annotations

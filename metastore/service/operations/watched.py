@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ConnectedClient:
-    """A connection that has spoken and is open; times are in seconds since 1970."""
+    """An open connection on which the client has begun to send calls; times are in seconds since 1970."""
 
     address: str
     user: str | None
@@ -25,11 +25,11 @@ class ConnectedClient:
     last_method: str
     """The method of its last call; "" before the first."""
     last_call: float
-    """When that ended, 0 before the first."""
+    """The time when that call ended, 0 before the first."""
     running: str
     """The method that runs now, "" if none does."""
     running_seconds: float
-    """For how long it has been running."""
+    """The time for which it has been running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class SlowCall:
     outcome: str
     """"ok", or the error's class."""
     elements: int
-    """How many elements, such as partitions, the answer has."""
+    """The number of elements, such as partitions, in the answer."""
     received: int
     sent: int
     statements: int
     wait_seconds: float
-    """Waiting for a database that can not be reached, and for another attempt. Each of these is a part of `seconds`; they add up to it."""
+    """Waiting for a database that can not be reached, and for another attempt. This and the following times add up to `seconds`."""
     pool_seconds: float
     """Waiting for a connection to the database."""
     lock_seconds: float
@@ -65,7 +65,7 @@ class SlowCall:
     sql_seconds: float
     """In all other round trips to the database."""
     files_seconds: float
-    """With files and directories."""
+    """In work with files and directories."""
     encoding_seconds: float
     """Encoding the reply."""
     other_seconds: float

@@ -38,11 +38,11 @@ from metastore.store.transactions.transactions import ABORTED, COMMITTED, OF_COM
 from metastore.store.transactions.write_ids import TableKey
 
 KEY_PREFIX = "_meta"
-"""How the name of a table parameter begins that a commit may set."""
+"""The beginning of the names of the table parameters that a commit may set."""
 
 
 def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
-    """Commit a transaction; one that is committed already stays so. NoSuchTransaction; TransactionAborted, also for a lost conflict."""
+    """Commit a transaction; a committed one is left unchanged. NoSuchTransaction; TransactionAborted, also for a lost conflict."""
     key, listeners = request.txnid, call.listeners
     done = _Outcome(fast_paths.try_commit(call, request))
     if done.committed is None:
@@ -57,7 +57,7 @@ def commit_transaction(call: Call, request: CommitTxnRequest) -> None:
 
 
 class _Outcome(NamedTuple):
-    """The end of a commit: neither for a transaction that was committed before."""
+    """The outcome of a commit. Both fields are empty for a transaction that had ended before."""
 
     committed: Ended | None = None
     lost: str = ""
@@ -111,7 +111,7 @@ def _early_turn(call: Call, session: Session, request: CommitTxnRequest) -> _Tur
 def _judged(
     session: Session, request: CommitTxnRequest, intents: Sequence[Intent], turn: _Turn | None
 ) -> tuple[int, Sequence[Intent], str]:
-    """Wait for the turn in the tables that a transaction changes; return its commit id, its writes, and why it loses, or ""."""
+    """Wait for the turn in the tables that a transaction changes; return its commit id, its writes, and the reason why it loses, or ""."""
     commit_id, intents, committed = _turn(session, request.txnid, intents, turn, checks_conflicts=not request.exclWriteEnabled)
     lost = conflict(request.txnid, intents, committed)
     if lost is not None:
@@ -195,7 +195,7 @@ def _ask_turn(session: Session, transaction: int, tables: frozenset[TableKey], *
 def _turn(
     session: Session, transaction: int, intents: Sequence[Intent], turn: _Turn | None, *, checks_conflicts: bool
 ) -> tuple[int, Sequence[Intent], list[RowChange]]:
-    """Keep others that change the same tables waiting; return the commit id, the writes, and the commits since it began.
+    """Make others that change the same tables wait; return the commit id, the writes, and the commits since the transaction began.
 
     The writes are read again with each turn, as a table may have got another name while it was waited for. An earlier `turn` is used if it
     covers all tables. Without `checks_conflicts` no other commits are read.

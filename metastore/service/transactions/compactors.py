@@ -22,7 +22,7 @@ def abort_compactions(call: Call, keys: Sequence[int]) -> dict[int, AbortCompact
 def bury(call: Call, worker: str, reason: str) -> None:
     """Abort the transactions of a worker of this server that has died, and put its entry back.
 
-    Its transactions bear its name as their agent, so that a transaction that no entry names yet is also found.
+    The agent of these transactions is the worker's name. By it, a transaction that no entry names yet is also found.
     """
     opened = [each.id for each in get_open_transactions_info(call).open_txns if each.agentInfo == worker]
     if opened:

@@ -1,9 +1,9 @@
-"""Try calls on transactions in one round trip to the database, and keep the hints by which that is chosen.
+"""Try calls on transactions in one round trip to the database, and keep the hints by which a fast path is chosen.
 
-Each `try_*` function does the whole call, with its row in the notification log, and returns the result; or it returns None, and nothing is
-changed: then the caller takes the portable way. No other module knows of hints, or which listeners allow a fast path: a transactional
-listener beside the notification log needs a session, so with one all calls but locks take the portable way. The statements are in
-`store.fast_paths`.
+Each `try_*` function does the whole call, with its row in the notification log, and returns the result. If it returns None, nothing is
+changed, and the caller takes the portable way. No other module uses the hints, or decides which listeners allow a fast path. A
+transactional listener beside the notification log needs a session: with one, all calls but locks take the portable way. The statements are
+in `store.fast_paths`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def tables_with_row_changes(call: Call, transaction: int) -> frozenset[TableKey]
 
 
 def try_abort(call: Call, keys: Sequence[int]) -> list[int] | None:
-    """Abort open transactions that wrote to no object, ids ascending: all of them, whose ids are returned, or none."""
+    """Abort open transactions that wrote to no object, ids ascending: all of them or none. Return the ids."""
     if not 0 < len(keys) <= MAX_ABORTED or not call.listeners.only_log:
         return None
     hint = call.client.hints.of(keys[0]).summary()

@@ -59,7 +59,7 @@ def since(config: Config, now: int, kind: int | None) -> int:
 
 
 def give_up(metastore: Metastore, holders: Iterable[LockHolder]) -> None:
-    """Abort the transactions and remove the locks of holders that are still not heard of."""
+    """Abort the transactions and remove the locks of holders that still have no recent heartbeat."""
     found = list(holders)
     abort_late(metastore, {each.transaction for each in found if each.transaction})
     keys = [each.lock for each in found if not each.transaction]
@@ -89,7 +89,7 @@ def abort_late(metastore: Metastore, keys: Iterable[int]) -> list[int]:
 
 
 def abort_timed_out(metastore: Metastore) -> int:
-    """Abort all open transactions without a heartbeat for `txn_timeout`, or `repl_txn_timeout`; return how many."""
+    """Abort all open transactions without a heartbeat for `txn_timeout`, or `repl_txn_timeout`; return their number."""
     config, database, count = metastore.config, metastore.database, 0
     while True:
         now = now_ms()
@@ -101,7 +101,7 @@ def abort_timed_out(metastore: Metastore) -> int:
 
 
 def expire_locks(metastore: Metastore) -> int:
-    """Remove all locks without a heartbeat for `txn_timeout`, and locks of ended transactions; return how many."""
+    """Remove all locks without a heartbeat for `txn_timeout`, and locks of ended transactions; return their number."""
     database, count = metastore.database, 0
     while True:
         oldest = since(metastore.config, now_ms(), None)
@@ -123,10 +123,10 @@ def keep_house(metastore: Metastore, _last_run: int | None = None) -> None:
 
 
 def delete_ended(metastore: Metastore) -> dict[str, int]:
-    """Remove rows that no open transaction, no compaction and no late retry of a client needs; return how many of each kind.
+    """Remove rows that no open transaction, no compaction and no late retry of a client needs; return the number of each kind.
 
-    Ended transactions stay for `txn_timeout`, so that a client that asks again gets the same answer; transactions with writes stay until
-    every open transaction sees their writes, aborted ones until the cleaner has removed their files.
+    Ended transactions stay for `txn_timeout`: a client that asks again gets the same answer. Transactions with writes stay until every open
+    transaction sees their writes, and aborted ones until the cleaner has removed their files.
     """
     database = metastore.database
     before = since(metastore.config, now_ms(), None)

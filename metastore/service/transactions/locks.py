@@ -1,8 +1,8 @@
-"""Locks: ask, ask again, keep alive, release, show. A lock without transaction lives by its heartbeat, one of a transaction with it.
+"""Locks: ask, ask again, keep alive, release, show. A lock lives as long as its transaction; without one it needs heartbeats.
 
-A request is decided in one database transaction that holds the queues of its databases, so servers that share a database agree. Holders
-whose heartbeat is too old are given up by the next request that they would hold back, and by the reaper; until then a late heartbeat
-saves them. Sources: Hive 4's TxnHandler, EnqueueLockFunction and CheckLockFunction.
+A request is decided in one database transaction that holds the queues of its databases: servers that share a database agree. Holders whose
+heartbeat is too old are given up by the next request that they would hold back, and by the housekeeper; until then a late heartbeat saves
+them. Sources: Hive 4's TxnHandler, EnqueueLockFunction and CheckLockFunction.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class _Wanted(NamedTuple):
 
 
 def lock(call: Call, request: LockRequest) -> LockResponse:
-    """Ask for all components of a request at once: granted, waiting, or not acquired where the client does not want to wait.
+    """Ask for all components of a request at once. The lock is granted or waits, or is not acquired if the client does not want to wait.
 
-    In a transaction it notes the intents of the components. MetaError for a request without components or with an incomplete
-    one; NoSuchTransaction, TransactionAborted.
+    In a transaction it notes the intents of the components. MetaError for a request without components or with an incomplete one;
+    NoSuchTransaction, TransactionAborted.
     """
     wanted = _wanted(call, request)
     key = fast_paths.try_lock(call, wanted.new(request, ACQUIRED, now_ms()), wanted.components, wanted.intents, wanted.types)
@@ -79,12 +79,12 @@ def _wanted(call: Call, request: LockRequest) -> _Wanted:
         raise MetaError("A lock request needs at least one component")
     transaction = request.txnid or 0
     intents = _intents(request.component, components) if transaction else []
-    before_hive_4 = request.zeroWaitReadEnabled is None  # only its clients send the field
+    before_hive_4 = request.zeroWaitReadEnabled is None  # only Hive 4's clients send the field
     return _Wanted(components, transaction, intents, waited_for(components, writers_wait=before_hive_4), before_hive_4)
 
 
 def _lock(call: Call, request: LockRequest, wanted: _Wanted) -> LockResponse:
-    """Ask for a lock on the portable way; holders that are too late to keep it back are given up first."""
+    """Ask for a lock on the portable way. Holders in its way whose heartbeat is too old are given up first."""
     while True:
         asked = call.database.write(lambda session: _add(call, session, request, wanted))
         if not asked.late:
@@ -106,7 +106,7 @@ class _Asked(NamedTuple):
 
 
 def _add(call: Call, session: Session, request: LockRequest, wanted: _Wanted) -> _Asked:
-    """Add a lock, unless a holder is late or the client does not want to wait."""
+    """Add a lock, unless a late holder is in its way or the client does not want to wait."""
     now, transaction = now_ms(), wanted.transaction
     held = transactions.add_holds(session, transaction, wanted.bits, now) if transaction else None
     tables = {TableKey.of(each) for each in wanted.intents}
@@ -151,7 +151,7 @@ def check_lock(call: Call, key: int) -> LockResponse:
 
 
 def _with_earlier(session: Session, key: int) -> tuple[list[Held], list[Held]]:
-    """Return the components of a lock, none if it is not there, and of earlier locks those that it may wait for if it waits."""
+    """Return the components of a lock, none for a missing one, and the components of earlier locks for which a waiting one may wait."""
     own = locks.of(session, key)
     if not own or own[0].state == ACQUIRED:
         return own, []
@@ -295,7 +295,7 @@ def show_locks(
 
 
 def waiting_since(database: Database) -> dict[int, int]:
-    """Return by the id of each lock that waits since when, in milliseconds."""
+    """Return the times since which locks wait, in milliseconds, by the locks' ids."""
     return dict(database.read(locks.waiting))
 
 
@@ -333,7 +333,7 @@ def _element(call: Call, held: Held, places: _Places) -> ShowLocksResponseElemen
         state=LockState.ACQUIRED if held.state == ACQUIRED else LockState.WAITING,
         txnid=held.transaction or None,
         lastheartbeat=0 if held.transaction else held.heartbeat,
-        acquiredat=held.acquired if held.state == ACQUIRED else None,  # as in Hive; `waiting_since` says it of those that wait
+        acquiredat=held.acquired if held.state == ACQUIRED else None,  # as in Hive; `waiting_since` has the time for waiting locks
         user=held.user,
         hostname=held.host,
         agentInfo=held.agent,

@@ -98,9 +98,9 @@ def _made_from(text: str) -> TableSnapshots | None:
 
 
 def add_changed_rows(call: Call, request: UpdateTransactionalStatsRequest) -> None:
-    """Note how many rows of a table a transaction inserts, updates and deletes, for the materialized views made from it.
+    """Note the numbers of rows that a transaction inserts, updates and deletes in a table, for the materialized views made from it.
 
-    Hive reports every insert, and takes its statistics for useless if that fails.
+    Hive reports every insert. If that fails, it takes its statistics for useless.
     """
     counts = (request.insertCount or 0, request.updatedCount or 0, request.deletedCount or 0)
     if any(counts) and call.database.read(view_sources.has_views):

@@ -1,4 +1,4 @@
-"""Questions of replication about transactions, beside replaying them: which are replayed, a table's write ids, the last event applied.
+"""Questions of replication about transactions, besides their replay: the replayed ones, a table's write ids, the last event applied.
 
 Source: Hive's ReplTableWriteIdStateFunction, CommitTxnFunction.updateReplId.
 """
@@ -67,8 +67,8 @@ def note_last_id(call: Call, session: Session, info: ReplLastIdInfo) -> None:
 def set_write_id_state(call: Call, request: ReplTblWriteIdStateRequest) -> None:
     """Let a table without write ids continue with the next write id of its source. MetaError.
 
-    Aborted ones become those of aborted transactions, and a major compaction is queued that removes their files. A valid one above them
-    gets a transaction that counts as committed, or the rows up to it would not be seen before the next write, as on Hive's server.
+    Aborted write ids get aborted transactions, and a major compaction is queued that removes their files. A valid write id above them gets
+    a transaction that counts as committed. Otherwise the rows up to it would not be seen before the next write, as on Hive's server.
     """
     name = table_name(request.dbName, request.tableName, None, call.config.default_catalog)
     key = TableKey(*name)

@@ -1,7 +1,7 @@
-"""Transactions: open, keep alive, abort, show which are open. Their commit is in `service.commit`.
+"""Transactions: open, keep alive, abort, show which are open. Their commit is in `service.transactions.commit`.
 
-Their writes are noted by `service.locks` and `service.write_ids`. Sources: Hive 4's OpenTxnsFunction, AbortTxnsFunction.
-`docs/transactions-inside.md` has the order in which rows are locked.
+Their writes are noted by `service.transactions.locks` and `service.transactions.write_ids`. Sources: Hive 4's OpenTxnsFunction,
+AbortTxnsFunction. `docs/transactions-inside.md` has the order in which rows are locked.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def is_replayed(policy: str | None, kind: int | None) -> bool:
 
 
 def abort_transaction(call: Call, request: AbortTxnRequest) -> None:
-    """Abort a transaction; one that is aborted already stays so. NoSuchTransaction for one that is unknown or committed."""
+    """Abort a transaction; an aborted one is left unchanged. NoSuchTransaction for one that is unknown or committed."""
     key = request.txnid
     policy = request.replPolicy or "" if is_replayed(request.replPolicy, request.txn_type) else None
     aborted = fast_paths.try_abort(call, [key]) if policy is None else None
@@ -99,7 +99,7 @@ def abort_transaction(call: Call, request: AbortTxnRequest) -> None:
 
 
 def _abort_one(call: Call, session: Session, key: int, policy: str | None) -> list[int]:
-    """Abort a transaction, with a policy the one that has the key at its source, unless it is aborted; return its id."""
+    """Abort a transaction, with a policy the one that has the id `key` at its source; return its id, none if it was aborted before."""
     target = key if policy is None else transactions.targets(session, policy, [key]).get(key)
     if target is None:
         return []

@@ -34,9 +34,9 @@ from metastore.store.transactions.write_id_snapshots import Mark
 from metastore.store.transactions.write_ids import Range, TableKey
 
 MAX_EXCEPTIONS = 1000
-"""The most exceptions of a snapshot that go into a statement; with more, all write ids from the first one on are read, and judged here."""
+"""The most exceptions of a snapshot that are sent in a statement; with more, all write ids from the first one on are read and judged."""
 READ_FOR_EXCEPTION = 4
-"""The write ids of so many transactions are read rather than that one exception is looked for."""
+"""The number of transactions whose write ids are read to save one exception in the statement."""
 
 
 def key_of(call: Call, name: str) -> TableKey:
@@ -48,10 +48,10 @@ def key_of(call: Call, name: str) -> TableKey:
 
 
 def allocate_write_ids(call: Call, request: AllocateTableWriteIdsRequest) -> dict[int, int]:
-    """Give each of the transactions a write id in a table, the same again to one that has it; by transaction, ascending. All or none.
+    """Give each transaction a write id in a table, or return the one that it has; by transaction, ascending. All or none.
 
-    MetaError unless all are open and may write. With a policy and the ids at the source, those are taken over; transactions that
-    are not known under the policy were ended before, and get none.
+    MetaError unless all are open and may write. With a policy and the ids at the source, those are taken over. If some transactions are not
+    known under the policy, they were ended before, and none gets a write id.
     """
     key = TableKey(*table_name(request.dbName, request.tableName, None, call.config.default_catalog))
     sources = {each.txnId: each.writeId for each in request.srcTxnToWriteIdList or ()} if request.replPolicy is not None else {}
@@ -138,11 +138,10 @@ def _event(call: Call, key: TableKey, new: Mapping[int, int]) -> AllocateWriteId
 def get_valid_write_ids(
     call: Call, names: Sequence[str], valid_transactions: str | None = None, write_id: int | None = None
 ) -> list[TableValidWriteIds]:
-    """Return for each table the write ids that a snapshot of transactions does not see: of the given text, or of the transaction with a
-    write id.
+    """Return for each table the write ids that a snapshot of transactions does not see.
 
-    Without either, the present snapshot is used. The mark falls to the lowest id that is not seen when none below it is both seen and
-    not compacted. MetaError.
+    The snapshot is the given text, or the one of the transaction with a write id; without either, the present one. The high-water mark
+    falls to the lowest id that is not seen when no id up to the mark is both seen and not compacted. MetaError.
     """
     keys = {name: key_of(call, name) for name in names}
     seen = _snapshot(call, list(keys.values()), valid_transactions, write_id)
@@ -153,7 +152,7 @@ def get_valid_write_ids(
 
 
 def _seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -> write_id_snapshots.SeenTables:
-    """Return the write id snapshots of tables: of most all write ids are seen, which their counters show."""
+    """Return the write id snapshots of tables. In most tables all write ids are seen, which the tables' counters show."""
     counted = write_id_snapshots.seen_whole(session, keys)
     whole = {key: mark for key, mark in counted.items() if mark.transaction <= seen.settled}
     left = counted.keys() - whole.keys()
@@ -174,9 +173,9 @@ def _partly_seen(session: Session, keys: Collection[TableKey], seen: Snapshot) -
 
 
 def _database_mark(seen: Snapshot) -> int:
-    """Return the mark of the earlier snapshot that the database is asked for: of all later transactions the write ids are evaluated here.
+    """Return the mark of the earlier snapshot for which the database is asked. Write ids of later transactions are judged here.
 
-    Most exceptions are transactions that are still open, and so close together at the end that there is little to read between them.
+    Most exceptions are transactions that are still open. They are close together at the end, with little to read between them.
     """
     below = seen.exceptions[: bisect_right(seen.exceptions, seen.mark)]
     if len(below) > MAX_EXCEPTIONS:
@@ -292,7 +291,7 @@ def add_to_history(call: Call, transaction: int, lowest: Mapping[str, int]) -> N
 
 
 def add_dynamic_partitions(call: Call, request: AddDynamicPartitions) -> None:
-    """Say which partitions of a table a transaction writes, in place of the table as a whole. NoSuchTransaction, TransactionAborted."""
+    """Note the partitions of a table that a transaction writes, in place of the table as a whole. NoSuchTransaction, TransactionAborted."""
     key = TableKey(*table_name(request.dbname, request.tablename, None, call.config.default_catalog))
     operation = UPDATE if request.operationType is None else operation_of(request.operationType, LockType.SHARED_WRITE)
     names = dict.fromkeys(canonical_name(name) for name in request.partitionnames or ())

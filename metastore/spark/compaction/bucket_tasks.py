@@ -1,7 +1,7 @@
 """Rewrite the buckets of a folder by Python on the executors: one Spark job, a task for each bucket. This module places no file and ends
 nothing.
 
-Spark's own ORC writer parses the type of the column `row` for every row, which is most of the time that a compaction would take with it.
+Spark's own ORC writer parses the type of the column `row` for every row: a compaction with it would spend most of its time on that.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def rewritten(
     """Write each bucket into a file of the staging folder; return the files' paths, None for a bucket that Spark itself must write.
 
     These are buckets with values that Python can not copy (`CanNotCopy`), and all buckets where the executors lack a requirement: this
-    package, fsspec's driver for the warehouse, its credentials. Rows in another bucket's file than they name are written into their own's.
-    FileError.
+    package, fsspec's driver for the warehouse, its credentials. Rows in another bucket's file are written into the file of the bucket that
+    they name. FileError.
     """
     found = selected.by_bucket(misplaced(transaction.files, selected, by_spark(transaction.spark)))
     if not found:
@@ -68,7 +68,7 @@ def _rewrite_rows(form: Form, bucket: Bucket, name: str) -> str:
 
 
 def _rewrite(form: Form, deletes: bool, bucket: Bucket) -> tuple[str | None, str]:
-    """Return the path of the file, or None and why there is none. A task that is repeated writes another file."""
+    """Return the path of the file, or None and the reason. A task that is repeated writes another file."""
     name = f"{bucket.number}.{TaskContext.get().taskAttemptId()}"  # type: ignore[union-attr]  # a task has one
     try:
         return (rewrite_deletes if deletes else _rewrite_rows)(form, bucket, name), ""

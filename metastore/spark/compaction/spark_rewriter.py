@@ -35,7 +35,7 @@ WHOLE = "whole"
 
 
 class SparkRewriter:
-    """See `acid.compaction.compacting.Rewriter`. Methods raise CanNotKeep, FileError and Spark's errors."""
+    """A `Rewriter` (`acid.compaction.compacting`) on Spark. Methods raise CanNotKeep, FileError and Spark's errors."""
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
         self._transaction = SparkTransaction(spark, uri, compaction=True)
@@ -44,14 +44,14 @@ class SparkRewriter:
         self._by_spark = by_spark(spark)
 
     def close(self) -> None:
-        """Do nothing: Spark goes on."""
+        """Do nothing: the Spark session stays open."""
 
     def named(self, path: str) -> Collection[int]:
         """Return the buckets that the rows of a file name, by reading them."""
         return self._by_spark(path)
 
     def write_buckets(self, job: CompactionJob, selected: Selected, part: str) -> Written:
-        """Write the events of each bucket: in Python, or where that can not by Spark's own reader and writer."""
+        """Write the events of each bucket: in Python, or by Spark's own reader and writer where Python can not copy them."""
         table = AcidTableInfo(job.table.table)
         written = rewritten(self._transaction, table, job.snapshot.write_ids, selected, part)
         left = [bucket for bucket, path in written if path is None]
@@ -87,7 +87,7 @@ def _write_by_spark(
 
 
 def _copy_rows(transaction: SparkTransaction, table: AcidTableInfo, selected: Selected) -> Written:
-    """Write the rows of insert-only files into few files of the same format, of a bucketed table into one for each bucket."""
+    """Write the rows of insert-only files into few files of the same format; a bucketed table has one for each bucket."""
     by_bucket: dict[int, list[str]] = {}
     whole = _unheld(transaction, table, [*selected.originals, *selected.inserts])
     for path in [*selected.originals, *selected.inserts]:
@@ -119,7 +119,7 @@ def _unheld(transaction: SparkTransaction, table: AcidTableInfo, paths: list[str
 
 
 def _lines(transaction: SparkTransaction, table: AcidTableInfo, paths: list[str]) -> tuple[DataFrame, str, dict[str, str]]:
-    """Return files whose lines are rows unchanged, line by line. CanNotKeep."""
+    """Return the unchanged lines of files in which each line is a row, with Spark's format and options to write them. CanNotKeep."""
     if skipped(table) is not None:
         raise faithful.CanNotKeep(f"{table.full_name}: its files begin or end with lines that are not rows; nothing was changed")
     options = {"lineSep": "\n"}

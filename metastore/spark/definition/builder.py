@@ -1,4 +1,4 @@
-"""Build a table word by word, with the names of DeltaTable's builder. Each word returns the builder."""
+"""Build a table by chained methods with the names of DeltaTable's builder. Each of them but the last returns the builder."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class TableBuilder(Generic[T]):
         return self
 
     def clusterBy(self, *cols: str, buckets: int) -> TableBuilder[T]:  # noqa: N802  # see above
-        """Lay rows into buckets by the hash of columns."""
+        """Divide rows into buckets by the hash of columns."""
         self._given |= {"clustered_by": list(cols), "buckets": buckets}
         return self
 
@@ -74,7 +74,7 @@ class TableBuilder(Generic[T]):
         return self
 
     def location(self, location: str) -> TableBuilder[T]:
-        """Put the table's directory elsewhere."""
+        """Set the location of the table's directory."""
         self._given["location"] = location
         return self
 

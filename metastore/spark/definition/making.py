@@ -29,7 +29,7 @@ def make(spark: SparkSession, uri: str, definition: Definition, *, if_not_exists
 def make_from(
     spark: SparkSession, uri: str, definition: Definition, rows: DataFrame, *, if_not_exists: bool = False, replace: bool = False
 ) -> None:
-    """Make a table of rows. Where that fails there is no table. The errors of `make` and of an insert, FileError."""
+    """Make a table of rows. A failure leaves no new table. The errors of `make` and of an insert, FileError."""
     if (if_not_exists or replace) and (there := _there(uri, definition)) is not None:
         if replace:
             _replace(spark, uri, definition, there, rows)
@@ -81,13 +81,13 @@ def _replace(spark: SparkSession, uri: str, definition: Definition, there: AcidT
 
 
 def _check_empty(spark: SparkSession, definition: Definition, location: str) -> None:
-    """Refuse a directory that holds something: its files would be rows of the table, and go with it when the insert fails."""
+    """Raise WrongDefinition for a directory that is not empty: its files would be rows of the table, and be deleted if the insert fails."""
     if HadoopFiles(spark).list(location):
         raise WrongDefinition(f"{definition.full_name}: {location} holds files already: a table of rows needs an empty directory")
 
 
 def _drop(uri: str, made: AcidTableInfo) -> None:
-    """Drop the table that was made, if it is still that one."""
+    """Drop the table that was made, unless another table has its name by now."""
     try:
         with connect(uri) as client:
             there = AcidTableInfo.load(client, made.database, made.name).table

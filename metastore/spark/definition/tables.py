@@ -58,7 +58,7 @@ class Definition:
     constraints: tuple[Constraint, ...] = ()
     clustered_by: tuple[str, ...] = ()
     sorted_by: tuple[tuple[str, bool], ...] = ()
-    """Columns, and whether they ascend."""
+    """Columns to sort by, and whether each ascends."""
     buckets: int = 0
     comment: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -245,7 +245,7 @@ def create(client: Client, definition: Definition, owner: str) -> None:
 
 
 def check_replaceable(definition: Definition, there: AcidTableInfo) -> None:
-    """Raise WrongDefinition where a table can not take the place of one that is there without being dropped."""
+    """Raise WrongDefinition where a definition can not replace an existing table without a drop."""
     old = there.table
     wanted = table_of(definition, "")
     same = (
@@ -266,7 +266,7 @@ def check_replaceable(definition: Definition, there: AcidTableInfo) -> None:
 
 
 def replaced(definition: Definition, there: AcidTableInfo) -> Table:
-    """Return a table that is there with the properties and comment of the definition that takes its place."""
+    """Return an existing table with the properties and comment of the definition that replaces it."""
     wanted = table_of(definition, "").parameters
     table = there.table
     kept = {key: value for key, value in there.parameters.items() if key in TRANSACTIONAL or key.startswith("_meta")}

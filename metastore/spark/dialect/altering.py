@@ -36,12 +36,12 @@ from metastore.spark.transaction.readers import give_way
 from metastore.spark.transaction.spark_transaction import SparkTransaction
 
 _CASCADES = EnvironmentContext(properties={"CASCADE": "true"})
-"""Partitions get the columns of the table, as Spark's own ALTER does; rows are read by the table's."""
+"""Partitions get the columns of the table, as in Spark's own ALTER; rows are read by the table's columns."""
 
 
 @contextmanager
 def _alone(session: SqlSession, info: AcidTableInfo) -> Iterator[tuple[SparkTransaction, AcidTableInfo]]:
-    """Lock a table for a change of its definition, once its readers in this program have let go; yield it as it then is."""
+    """Lock a table for a change of its definition, after this program's readers of it are ended; yield the table as it is then."""
     session.outside(f"a change of {info.full_name} itself")
     give_way(session.spark, session.uri, info)
     transaction = SparkTransaction(session.spark, session.uri)
@@ -62,7 +62,7 @@ def alter(session: SqlSession, names: Names, info: AcidTableInfo, statement: OfT
 
 
 def truncate(session: SqlSession, names: Names, info: AcidTableInfo, statement: Truncate) -> None:
-    """Remove all rows of a table or of partitions: the metastore writes bases without rows, which count once this commits."""
+    """Remove all rows of a table or of partitions: the metastore writes bases without rows, which are in effect after the commit."""
     partitions = None if statement.partition is None else _named(names.client, info, statement.partition)
     give_way(session.spark, session.uri, info)
     with session.writing() as transaction:
@@ -89,7 +89,7 @@ def drop_table(session: SqlSession, info: AcidTableInfo, statement: DropTable) -
 
 
 def empty(session: SqlSession, names: Names, statement: DropDatabase) -> None:
-    """Drop the transactional tables of a database that Spark is about to drop, which it could not."""
+    """Drop the transactional tables of a database that Spark is about to drop: Spark can not drop them itself."""
     for info in names.tables(statement.database, "*") or []:
         if is_transactional(info.table):
             drop_table(session, info, DropTable([info.database, info.name]))

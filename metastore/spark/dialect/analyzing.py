@@ -63,7 +63,7 @@ def analyze(session: SqlSession, client: Client, info: AcidTableInfo, statement:
 
 
 def _columns(info: AcidTableInfo, statement: Analyze) -> list[str]:
-    """Return the columns that are counted: none for the rows alone."""
+    """Return the columns whose values are counted: none where only rows are counted."""
     if statement.columns is None:
         return []
     if unknown := [name for name in statement.columns if name not in info.columns.names]:
@@ -165,7 +165,7 @@ def _value(kind: str, value: Any) -> Any:
 def _store(
     transaction: SparkTransaction, info: AcidTableInfo, counted: Sequence[_Counted], names: Sequence[str], *, is_exact: bool
 ) -> None:
-    """Write the numbers under the transaction's write id, of the columns last."""
+    """Store the counts under the transaction's write id: a table's or partition's basic statistics, then its column statistics."""
     write_id = transaction.txn.write_id(info.database, info.name)
     seen = transaction.snapshot(info).write_ids
     text = format_table(info.full_name, snapshot(seen.high_watermark, seen.open, seen.aborted))

@@ -25,7 +25,7 @@ _OPERATIONS = {"UpdateTable": [DataOperationType.UPDATE], "DeleteFromTable": [Da
 
 
 def change(session: SqlSession, names: Names, text: str, plan: Node) -> DataFrame | None:
-    """Run a change and return how many rows it reached; None for one of another table. The errors of AcidTable's operations."""
+    """Run a change and return the numbers of changed rows; None for a change of another table. The errors of AcidTable's operations."""
     found = target(plan)
     info = None if found is None else names.transactional(found[0])
     if found is None or info is None:
@@ -45,7 +45,7 @@ def change(session: SqlSession, names: Names, text: str, plan: Node) -> DataFram
 
 @contextmanager
 def _opened(session: SqlSession, names: Names, text: str, plan: Node, info: AcidTableInfo) -> Iterator[tuple[SparkTransaction, Node]]:
-    """Lock all tables of a change together and show those that it reads; yield the transaction, and the plan that reads the views."""
+    """Lock all tables of a change together and make views of the ones that it reads. Yield the transaction, and the plan over the views."""
     if info.is_insert_only:
         raise CanNotChange(f"{info.full_name} is insert-only: rows can be added and overwritten, not updated, deleted or merged")
     sources = Sources(session, names)
@@ -59,14 +59,14 @@ def _opened(session: SqlSession, names: Names, text: str, plan: Node, info: Acid
 
 
 def _of_merge(plan: Node) -> list[int]:
-    """Return the actions of a merge's clauses."""
+    """Return the operations (DataOperationType) of a merge's clauses."""
     matched = [kind(action) for action in [*items(plan.matchedActions()), *items(plan.notMatchedBySourceActions())]]
     out = {DataOperationType.DELETE if action == "DeleteAction" else DataOperationType.UPDATE for action in matched}
     return sorted(out | ({DataOperationType.INSERT} if plan.notMatchedActions().size() else set())) or [DataOperationType.UPDATE]
 
 
 def condition_of(doors: Doors, plan: Node) -> Column | None:
-    """Return which rows an UPDATE or DELETE changes, None where it is all."""
+    """Return the condition of an UPDATE or DELETE, None where it changes all rows."""
     expression = plan.condition() if kind(plan) == "DeleteFromTable" else option(plan.condition())
     is_all = expression is None or (kind(expression) == "Literal" and str(expression.sql()).lower() == "true")
     return None if is_all else doors.column(expression)

@@ -22,7 +22,7 @@ AS_ACID = "metastore.create.as.acid"
 
 
 def create(session: SqlSession, names: Names, statement: CreateTable, run: Callable[[str], DataFrame]) -> DataFrame | None:
-    """Make a transactional table; None where the statement asks for another one. `run` runs a query. WrongStatement, WrongDefinition."""
+    """Make a transactional table; None where the statement asks for another kind. `run` runs a query. WrongStatement, WrongDefinition."""
     place = names.place(statement.table)
     like = None if statement.like is None else names.find(statement.like)
     copies = isinstance(like, AcidTableInfo) and is_transactional(like.table)
@@ -42,7 +42,7 @@ def create(session: SqlSession, names: Names, statement: CreateTable, run: Calla
 
 
 def _refuses(statement: CreateTable) -> bool:
-    """Return whether a statement says that its table is not to be transactional."""
+    """Return whether a statement sets the property `transactional` itself: the session's setting does not apply then."""
     return any(name.lower() == "transactional" for name in statement.properties)
 
 

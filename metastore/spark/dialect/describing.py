@@ -55,7 +55,7 @@ def _partition(client: Client, info: AcidTableInfo, spec: Spec) -> Partition:
 
 
 def _whole(client: Client, info: AcidTableInfo) -> dict[str, str]:
-    """Return the parameters of a table; of one with partitions the counts are the sums of theirs, as Hive shows them."""
+    """Return the parameters of a table; the counts of a partitioned one are the sums of its partitions' counts, as Hive shows them."""
     if not info.table.partitionKeys:
         return info.parameters
     partitions = [each.parameters or {} for each in client.get_partitions(info.database, info.name, -1)]
@@ -299,7 +299,7 @@ def _options(each: Any) -> str:
 
 
 def _of_column(found: dict[str, Sequence[Any]], name: str) -> str:
-    """Return the constraints on one column, as they stand behind it."""
+    """Return the constraints on one column, as they are written behind it."""
     out = ""
     for each in found["not null"]:
         out += f" CONSTRAINT `{each.nn_name}` NOT NULL {_options(each)}" if each.column_name == name else ""

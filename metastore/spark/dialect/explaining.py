@@ -15,7 +15,7 @@ from metastore.spark.transaction.readers import LEASE, Reader
 
 
 def explain(session: SqlSession, names: Names, text: str, plan: Node) -> DataFrame | None:
-    """Return the query for the rows of a change or an insert; None where another table is written, or none."""
+    """Return the plan of the query for the rows of a change or an insert; None for a write to another table, and for other statements."""
     inner = plan.logicalPlan()
     if not is_change(inner) and not is_insert(inner):
         return None

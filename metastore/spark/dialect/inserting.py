@@ -50,7 +50,7 @@ def insert(session: SqlSession, names: Names, text: str, plan: Node) -> DataFram
 
 
 def inserts(plan: Node) -> list[Node]:
-    """Return the inserts of a statement: it is one, or several of one FROM, perhaps below a WITH."""
+    """Return the inserts of a statement: itself, or several of one FROM, perhaps below a WITH."""
     inner = plan.child() if kind(plan) == "UnresolvedWith" else plan
     return items(inner.children()) if kind(inner) == "Union" else [inner]
 
@@ -68,7 +68,7 @@ def replaces_where(node: Node) -> Node | None:
         raise WrongStatement("WITH SCHEMA EVOLUTION is not supported on transactional tables: ALTER TABLE .. ADD COLUMNS first")
     if kind(node) == _WHERE:
         return node.deleteExpr()
-    found = member(node, "replaceCriteriaOpt")  # later releases have it so
+    found = member(node, "replaceCriteriaOpt")  # in later releases of Spark
     criteria = None if found is None else option(found)
     if criteria is not None and kind(criteria) != "InsertReplaceWhere":
         raise WrongStatement("INSERT .. REPLACE needs a condition on transactional tables: write REPLACE WHERE, or a MERGE")
@@ -138,7 +138,7 @@ def _partition(info: AcidTableInfo, values: Mapping[str, str | None]) -> str:
 
 
 def _with_defaults(session: SqlSession, names: Names, text: str, plan: Node, tables: Sequence[AcidTableInfo]) -> str:
-    """Return a text in which the word DEFAULT among VALUES is the default of its column, or null."""
+    """Return a text in which each word DEFAULT among VALUES is replaced by the default of its column, or null."""
     edits: list[Edit] = []
     for node, info in zip(inserts(plan), tables, strict=True):
         if kind(node) == _WHERE or kind(node.query()) != "UnresolvedInlineTable":

@@ -25,7 +25,7 @@ _SHOWS_RELATIONS = re.compile(
     r"'?(?:Project|Filter|Sort|GlobalLimit|LocalLimit|Aggregate|Distinct|Union|Join|CTE|UnresolvedHaving|UnresolvedRelation|SubqueryAlias"
     r"|LocalRelation|UnresolvedInlineTable|InsertIntoStatement|OverwriteByExpression)\b"
 )
-"""The first word of the text of a parsed plan that shows all relations, also those of subqueries."""
+"""The first word of a parsed plan's text, for plans whose text shows all relations, also of subqueries."""
 _RELATION = re.compile(r"\bUnresolvedRelation \[(\w+(?:, \w+)*)\]")
 _READ = re.compile(r"\bHiveTableRelation \[`\w+`\.`(\w+)`\.`(\w+)`,|(?<!\w)Relation \w+\.(\w+)\.(\w+)\[")
 _ANY_READ = re.compile(r"\bHiveTableRelation\b|(?<!\w)Relation [^\[]")
@@ -47,7 +47,7 @@ def option(value: Any) -> Any:
 
 
 def span(node: Node) -> tuple[int, int]:
-    """Return where a node stands in the text that was parsed: its first character, and the one behind its last."""
+    """Return the place of a node in the text that was parsed: its first character, and the one behind its last."""
     origin = node.origin()
     return int(option(origin.startIndex())), int(option(origin.stopIndex())) + 1
 
@@ -78,7 +78,7 @@ def pairs(mapping: Any) -> Iterator[tuple[Any, Any]]:
 
 
 class Doors:
-    """The doors of one session."""
+    """The private interfaces of Spark for one session."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -103,7 +103,7 @@ class Doors:
         return self._parser.parsePlan(text)
 
     def named(self, plan: Node) -> set[tuple[str, ...]] | None:
-        """Return the names of the relations of a parsed plan, and more, by one call; None where that does not show them all."""
+        """Return the names of a parsed plan's relations, and more, by one call; None where the plan's text does not show all relations."""
         text = str(plan.toString())
         if not _SHOWS_RELATIONS.match(text):
             return None

@@ -21,7 +21,7 @@ class Relation:
     end: int
     has_alias: bool
     is_travelled: bool
-    """Whether an earlier state is asked for."""
+    """Whether the statement asks for an earlier state, as by VERSION AS OF."""
 
 
 def relations(doors: Doors, plan: Node) -> list[Relation]:

@@ -1,4 +1,4 @@
-"""Run one statement in a session: ours where it means transactional tables, and else as Spark does."""
+"""Run one statement in a session: by this package where it names transactional tables, else by Spark."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class ReadBlindly(NotTransactional):
 def sql(spark: SparkSession, text: str, args: Args = None) -> DataFrame:
     """Run a SQL statement, over transactional tables too, and return its rows as `spark.sql` does.
 
-    All transactional tables of a statement are read at one moment and written in one transaction. UPDATE, DELETE and MERGE return how many
-    rows they reached. WrongStatement for a statement that Spark lacks, with the remedy; else the errors of AcidTable's operations, of the
-    metastore, and of Spark. ValueError where the session has no metastore. A statement that fails has written nothing.
+    All transactional tables of a statement are read at one moment and written in one transaction. UPDATE, DELETE and MERGE return the
+    numbers of changed rows. WrongStatement for a statement that Spark lacks, with the remedy; else the errors of AcidTable's operations, of
+    the metastore, and of Spark. ValueError where the session has no metastore. A statement that fails has written nothing.
     """
     session = SqlSession.of(spark)
     found = divided(text)
@@ -67,7 +67,7 @@ def check_not_blind(frame: DataFrame, plain: Container[str] = ()) -> None:
 
 
 def _run(session: SqlSession, names: Names, text: str, args: Args) -> DataFrame | None:
-    """Return the answer of a statement, None where it is Spark's."""
+    """Return the answer of a statement, None for a statement that Spark has to run."""
     own = read(text)
     if own is not None:
         frame = _own(session, names, own, args)
@@ -92,7 +92,7 @@ def _run(session: SqlSession, names: Names, text: str, args: Args) -> DataFrame 
 
 
 def _reads(own: object) -> bool:
-    """Return whether a statement that turned out to be Spark's may read transactional tables all the same, as CREATE TABLE .. AS."""
+    """Return whether a statement that Spark has to run may still read transactional tables, as CREATE TABLE .. AS."""
     return isinstance(own, CreateTable) and own.query is not None
 
 
@@ -103,7 +103,7 @@ def _columns(names: Names, table: list[str]) -> list[str] | None:
 
 
 def _with_values(session: SqlSession, text: str, plan: Any, args: Mapping[str, Any] | Sequence[Any]) -> str:
-    """Return a text with its parameters replaced by their values. WrongStatement for one that has none."""
+    """Return a text with its parameters replaced by their values. WrongStatement for one without a value."""
     places = sorted({(start, end, name) for name, start, end in session.doors.parameters(plan)}, key=lambda each: each[0])
     by_name = {str(name).lower(): value for name, value in args.items()} if isinstance(args, Mapping) else {}
     by_place = iter(() if isinstance(args, Mapping) else args)
@@ -145,7 +145,7 @@ def _own(session: SqlSession, names: Names, own: object, args: Args) -> DataFram
 
 
 def _inner(session: SqlSession, names: Names, text: str, *, args: Args) -> DataFrame:
-    """Run a query that stands within another statement."""
+    """Run a query that is part of another statement."""
     frame = _run(session, names, text, args)
     return session.plain(text, args) if frame is None else frame
 
@@ -193,7 +193,7 @@ def _of_table(session: SqlSession, names: Names, own: statements.OfTable) -> Dat
 
 
 def _converted(session: SqlSession, info: AcidTableInfo, statement: alterations.SetProperties) -> DataFrame | None:
-    """Make a plain table transactional where its properties are set so; None for other properties."""
+    """Make a plain table transactional where a statement sets its properties to that; None for other properties."""
     given = {name.lower(): (value or "").lower() for name, value in statement.properties.items()}
     if given.get("transactional") != "true" or set(given) - {"transactional", "transactional_properties"}:
         return None

@@ -30,18 +30,18 @@ _KEPT = "_metastore_sql"
 
 @dataclass(frozen=True)
 class View:
-    """A view as its text. Unqualified names in it belong to `database`, None for a temporary view, which reads others of its kind."""
+    """A view as its text. Unqualified names in it belong to `database`; in a temporary view, where it is None, they are temporary views."""
 
     name: str
     text: str
     columns: tuple[str, ...]
     database: str | None = None
     number: int = 0
-    """The number of a temporary view, which later ones of its name do not have."""
+    """The number of a temporary view. A later view of its name has another number."""
 
 
 class SqlSession:
-    """One session."""
+    """The state of one session."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -75,7 +75,7 @@ class SqlSession:
         return str(self.spark.catalog.currentDatabase()).lower()
 
     def nothing(self) -> DataFrame:
-        """Return the answer of a statement that has none."""
+        """Return the empty answer of a statement that has no rows."""
         return self.spark.createDataFrame([], NO_COLUMNS)
 
     def plain(self, text: str, args: Any = None) -> DataFrame:
@@ -103,7 +103,7 @@ class SqlSession:
             yield transaction
 
     def outside(self, what: str) -> None:
-        """WrongStatement within a transaction: the metastore takes definitions back with none."""
+        """Raise WrongStatement within a transaction: the metastore does not undo changes of definitions with a transaction."""
         if self.transaction is not None:
             raise WrongStatement(f"{what} is not possible within a transaction, which could not take it back: COMMIT or ROLLBACK first")
 
@@ -127,7 +127,7 @@ _SESSIONS: dict[str, SqlSession] = {}
 
 
 class Names:
-    """The meanings of the names of one statement; each is asked for once."""
+    """The tables and views that the names of one statement mean; each name is looked up once."""
 
     def __init__(self, session: SqlSession, client: Client) -> None:
         self._session = session
@@ -157,7 +157,7 @@ class Names:
         return self._found[key]
 
     def may_be_ours(self, names: Sequence[str]) -> bool:
-        """Return whether a name is that of a transactional table, or of a view, which may read one."""
+        """Return whether a name means a transactional table, or a view, which may read one."""
         found = self.find(names)
         return isinstance(found, View) or (found is not None and is_transactional(found.table))
 
@@ -173,7 +173,7 @@ class Names:
         return found if isinstance(found, AcidTableInfo) and is_transactional(found.table) else None
 
     def place(self, names: Sequence[str]) -> tuple[str, str] | None:
-        """Return database and table that a name would mean in the metastore, None where it belongs to another catalog. Asks nobody."""
+        """Return database and table that a name would mean in the metastore, None where it belongs to another catalog. Sends no request."""
         parts = [name.lower() for name in names]
         spark = self._session.spark
         if len(parts) > 1 and parts[0] == CATALOG:

@@ -1,6 +1,6 @@
 """Show transactions, locks and compactions with Hive's columns, abort them, and queue compactions.
 
-Names of Thrift's numbers are private to thriftpy2, which has no public way to them.
+The names of Thrift's enum values are private in thriftpy2, which has no public way to them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COMPACTIONS = (
     "hadoopjobid", "errormessage", "initiatorhost", "initiatorid", "poolname", "txnid", "nexttxnid", "committime", "hightestwriteid",
 )  # fmt: skip
 _NONE = " --- "
-"""Hive's text where there is nothing."""
+"""Hive's text for a missing value."""
 
 
 def frame(session: SqlSession, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> DataFrame:
@@ -143,7 +143,7 @@ def _compaction(each: ShowCompactResponseElement) -> tuple[object, ...]:
 
 
 def _apart(name: str | None) -> tuple[str, str]:
-    """Return host and thread of a worker or initiator, as Hive takes their names apart."""
+    """Return host and thread from the name of a worker or initiator, divided as by Hive."""
     if not name:
         return _NONE, _NONE
     host, separator, thread = name.partition("-")

@@ -22,7 +22,7 @@ from metastore.spark.grammar.tokens import Token, WrongStatement, tokens
 from metastore.spark.session.catalog import AcidTableInfo
 
 DEPTH = 20
-"""Views within views that are followed."""
+"""The most levels of views within views that are followed."""
 ROW_ID = "ROW__ID"
 _FILE_NAME = "INPUT__FILE__NAME"
 _NUMBERS = itertools.count()
@@ -79,7 +79,7 @@ class Sources:
         return edited(text, edits), is_other
 
     def _view_of(self, means: AcidTableInfo | View | None, relation: Relation, depth: int) -> str | None:
-        """Return the temporary view that stands for a relation, None where Spark reads it itself."""
+        """Return the temporary view that replaces a relation, None where Spark reads it itself."""
         if isinstance(means, View):
             return self._nested(means, depth)
         if means is None or not is_transactional(means.table):
@@ -93,7 +93,7 @@ class Sources:
         return self._shown[means.full_name][1]
 
     def _nested(self, view: View, depth: int) -> str | None:
-        """Return the temporary view that stands for a view, None for one of plain tables alone."""
+        """Return the temporary view that replaces a view, None for one of plain tables alone."""
         if depth == DEPTH:
             raise WrongStatement(f"{view.name}: views are nested more than {DEPTH} deep, or one reads itself")
         if view.name not in self._views:
@@ -141,7 +141,7 @@ def _edits(pieces: Sequence[Token], relation: Relation, view: str) -> list[Edit]
 
 
 def _behind_sample(pieces: Sequence[Token], place: int) -> int:
-    """Return where the alias of a table belongs that ends at a place: behind its TABLESAMPLE."""
+    """Return the place for the alias of a table that ends at `place`: behind its TABLESAMPLE."""
     later = [piece for piece in pieces if piece.start >= place]
     for word in ("TABLESAMPLE", "REPEATABLE"):
         if later and later[0].word == word:

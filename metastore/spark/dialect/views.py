@@ -1,4 +1,4 @@
-"""Run CREATE VIEW over transactional tables. A permanent view is kept as Hive keeps it: its names are whole."""
+"""Run CREATE VIEW over transactional tables. A permanent view is stored as by Hive: its names are qualified."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _permanent(names: Names, statement: CreateView, text: str, frame: DataFrame)
 
 
 def keep(session: SqlSession, names: Names, statement: Keep, run: Callable[[str], DataFrame]) -> DataFrame | None:
-    """Run CACHE TABLE name AS a query, and others of Spark's on a table; None where no transactional table is meant. WrongStatement."""
+    """Run CACHE TABLE name AS a query, or a CACHE, UNCACHE, REFRESH or MSCK; None without a transactional table. WrongStatement."""
     if statement.query is not None:
         sources = Sources(session, names)
         sources.replaced(statement.query, session.doors.parse(statement.query))

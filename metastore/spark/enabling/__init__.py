@@ -1,1 +1,1 @@
-"""Put the methods of PySpark by which programs reach tables in order for transactional ones, until `disable`."""
+"""Adapt the methods of PySpark by which programs use tables to transactional tables, until `disable`."""

@@ -1,10 +1,10 @@
-"""Enable and disable: replace methods of PySpark's classes meanwhile. The replacements are in the other modules.
+"""Enable and disable the replacements of methods of PySpark's classes, which are in the other modules.
 
     enable(spark)
     spark.sql("UPDATE emp SET salary = salary + 1")       spark.table, spark.read.table, df.write, df.writeTo too
     disable()
 
-The classes are patched, so that every session of the program has it, also one that `getOrCreate` returns to a library.
+The classes are patched, so that every session of the program has the replacements, also one that `getOrCreate` returns to a library.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from metastore.spark.session.catalog import metastore_uri, name_parts
 from metastore.spark.session.connections import connected
 
 _PLAIN: dict[tuple[type, str], Callable[..., Any]] = {}
-"""PySpark's own methods where ours stand, by class and name."""
+"""PySpark's own methods that are replaced at present, by class and name."""
 
 
 def enable(spark: SparkSession | None = None) -> None:
-    """Make the SQL of this program right for transactional tables, and `table`, `read.table`, `write` and `writeTo`; once is enough.
+    """Make this program's SQL, `table`, `read.table`, `write` and `writeTo` right for transactional tables. One call is enough.
 
-    It holds for all sessions of the program, of now and later. ValueError where the session that is given has no metastore.
+    It is in effect for all present and later sessions of the program. ValueError where the session that is given has no metastore.
     """
     if spark is not None:
         metastore_uri(spark)
@@ -44,7 +44,7 @@ def enable(spark: SparkSession | None = None) -> None:
 
 
 def disable() -> None:
-    """Give PySpark's methods back."""
+    """Restore PySpark's own methods."""
     while _PLAIN:
         (owner, name), plain = _PLAIN.popitem()
         setattr(owner, name, plain)
@@ -96,7 +96,7 @@ def _read(spark: SparkSession, name: str, plain: Callable[[], DataFrame]) -> Dat
 
 
 def _said(writer: Any) -> Said:
-    """Return the settings that a writer has got, which it does not reveal itself."""
+    """Return the noted settings of a writer, which has no way to read them."""
     found: Said = writer.__dict__.setdefault("_metastore_said", Said())
     return found
 

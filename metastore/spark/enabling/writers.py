@@ -34,7 +34,7 @@ class Said:
     buckets: int = 0
 
     def is_transactional(self) -> bool:
-        """Return whether a table that is made by it is to be transactional."""
+        """Return whether a table that the writer makes is to be transactional."""
         return any(name.lower() == "transactional" and str(value).lower() == "true" for name, value in self.options.items())
 
 
@@ -62,7 +62,7 @@ def _table(transaction: SparkTransaction, info: AcidTableInfo) -> AcidTable:
 
 
 def insert_into(frame: DataFrame, name: str, *, overwrite: bool) -> bool:
-    """Insert by position, or put the rows in the place of others."""
+    """Insert rows by position; with `overwrite` they replace others."""
     with _target(frame, name) as (session, info):
         if info is None:
             return False
@@ -114,7 +114,7 @@ def _create(
             f"{said.table}: full ACID tables are ORC, not {said.format}: leave it out, or write transactional_properties=insert_only"
         )
     keys, buckets = said.partitioned_by, (said.clustered_by, said.buckets)
-    if there is not None:  # unset properties stay, as far as the rows have them
+    if there is not None:  # partition and bucket columns that are not given stay, if the rows have them
         columns = {name.lower() for name in frame.columns}
         keys = keys or [name for name in there.partition_columns.names if name in columns]
         if not said.buckets and columns.issuperset(there.bucket_columns):
@@ -167,7 +167,7 @@ def overwrite_partitions(frame: DataFrame, name: str) -> bool:
 
 
 def overwrite(frame: DataFrame, name: str, condition: Column) -> bool:
-    """Put rows in the place of those for which a condition holds."""
+    """Replace the rows for which a condition holds."""
     with _target(frame, name) as (session, info):
         if info is None:
             return False

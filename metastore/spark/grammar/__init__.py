@@ -1,1 +1,1 @@
-"""Read SQL statements that are Hive's alone: texts in, descriptions out. Knows neither Spark nor a metastore."""
+"""Read SQL statements that are Hive's alone: texts in, descriptions out. Uses neither Spark nor a metastore."""

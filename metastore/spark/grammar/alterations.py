@@ -25,34 +25,34 @@ class AddColumns(OfTable):
 
 @dataclass(frozen=True)
 class ChangeColumn(OfTable):
-    """A column gets another name, type, comment or place; fields that are None stay."""
+    """The change of a column's name, type, comment or place; a field that is None stays unchanged."""
 
     name: str
     to: str | None = None
     kind: str | None = None
     comment: str | None = None
     after: str | None = None
-    """The column behind which it then stands; empty for the first place."""
+    """The column behind which it is moved; empty for the first place."""
     constraints: list[Constraint] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class SetProperties(OfTable):
     properties: dict[str, str | None]
-    """Those with None go."""
+    """The properties to set; one with None is removed."""
 
 
 @dataclass(frozen=True)
 class AddPartitions(OfTable):
     partitions: list[tuple[Spec, str | None]]
-    """Values, and the place where one is given."""
+    """The values of each partition, and its location or None."""
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True)
 class DropPartitions(OfTable):
     filters: list[list[tuple[str, str, str | None]]]
-    """The conditions of each, (column, operator, value), which all hold."""
+    """The conditions (column, operator, value) of each filter: all of them have to hold."""
     if_exists: bool = False
 
 
@@ -73,7 +73,7 @@ class DropConstraint(OfTable):
 
 
 def alter(reader: Reader) -> object | None:
-    """Read the rest of a statement after ALTER; None unless it is a table, and for forms that only Spark knows."""
+    """Read the rest of a statement after ALTER; None unless it is about a table, and for forms that only Spark has."""
     if reader.takes("MATERIALIZED", "VIEW"):
         return Refused("materialized views are Hive's: alter it there")
     if not reader.takes("TABLE"):

@@ -44,7 +44,7 @@ class Constraint:
     name: str | None = None
     text: str = ""
     references: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """Table and columns that a foreign key means."""
+    """The table and the columns to which a foreign key refers."""
     enable: bool = True
     validate: bool = False
     rely: bool = False

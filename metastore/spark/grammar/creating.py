@@ -28,7 +28,7 @@ class CreateTable:
     serde: str | None = None
     serde_properties: dict[str, str] = field(default_factory=dict)
     transactional: bool = False
-    """Whether the word TRANSACTIONAL stands before TABLE."""
+    """Whether the word TRANSACTIONAL is before TABLE."""
     if_not_exists: bool = False
     replace: bool = False
     like: Name | None = None

@@ -1,7 +1,7 @@
 """Read a statement that is Hive's alone, by its first words.
 
 read("ALTER TABLE emp COMPACT 'major' AND WAIT")       Compact(table=["emp"], kind="major", waits=True, ..)
-read("SELECT 1")                                        None: Spark's own parser knows more of it
+read("SELECT 1")                                        None: Spark's own parser reads it
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ASKS = re.compile(r"(?i)\btransactional['\"`]?\s*=\s*['\"]?true|\bcreate\s+tran
 
 @dataclass(frozen=True)
 class Unread(OfTable):
-    """A statement that does not fit: if its table is transactional, `error` says why; another table's may be as Spark likes it."""
+    """A statement that can not be read. It fails with `error` if its table is transactional; for another table Spark may accept it."""
 
     error: WrongStatement
 
@@ -42,7 +42,7 @@ def read(text: str) -> object | None:
 
 
 def _table(text: str) -> list[str] | None:
-    """Return the table that a statement names which could not be read, None where it names none."""
+    """Return the table that an unreadable statement names, None where it names none."""
     reader = Reader(text)
     first = reader.take().word
     if first not in ("DESCRIBE", "DESC"):
@@ -68,7 +68,7 @@ def _create(reader: Reader, _: str) -> object | None:
     except WrongStatement:
         if _ASKS.search(reader.text):
             raise
-        return None  # a table that is not transactional may be written as Spark likes
+        return None  # Spark may accept it for a table that is not transactional
     if found is not None:
         return found
     reader.place = start
@@ -112,7 +112,7 @@ _READERS: dict[str, Callable[[Reader, str], object | None]] = {
 
 
 def with_columns(text: str, columns: Callable[[list[str]], list[str] | None]) -> str:
-    """Return a MERGE whose `INSERT VALUES` name the columns, as Spark requires; `columns` returns a table's, None to leave it."""
+    """Return a MERGE whose `INSERT VALUES` name the columns, as Spark requires; `columns` returns a table's, or None."""
     reader = Reader(text)
     if reader.take().word != "MERGE" or not reader.takes("INTO"):
         return text

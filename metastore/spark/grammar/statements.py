@@ -1,7 +1,7 @@
-"""Statements that are Hive's alone, or that Spark can not run on transactional tables: which there are, and how they are read.
+"""The kinds of statements that are Hive's alone, or that Spark can not run on transactional tables, and the reading of their parts.
 
 read("ALTER TABLE emp COMPACT 'major' AND WAIT")       Compact(table=["emp"], kind="major", waits=True, ..)
-read("SELECT 1")                                        None: Spark's own parser knows more of it
+read("SELECT 1")                                        None: Spark's own parser reads it
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class OfTable:
 
 @dataclass(frozen=True)
 class Refused:
-    """A statement that can not be done on transactional tables; with a `table` only if that is one."""
+    """A statement that is not possible on transactional tables. With a `table` it is refused only if that is transactional."""
 
     reason: str
     table: Name | None = None
@@ -99,7 +99,7 @@ class ShowOfTable(OfTable):
 
 @dataclass(frozen=True)
 class ShowTables:
-    """SHOW TABLE EXTENDED; without a database of the current one."""
+    """SHOW TABLE EXTENDED; without a database it is about the current one."""
 
     pattern: str
     database: Name | None = None

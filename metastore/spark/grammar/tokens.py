@@ -1,7 +1,7 @@
-"""Take SQL apart into words, names, texts and marks with their places; comments are passed over.
+"""Divide SQL into words, names, texts and marks with their places; comments are left out.
 
 reader = Reader("SHOW LOCKS `a b` EXTENDED")
-reader.takes("SHOW", "LOCKS")         True, and the reader stands behind the two words
+reader.takes("SHOW", "LOCKS")         True, and the reader is behind the two words
 reader.names()                        ["a b"]
 statements("a; b 'x;y'; -- c;")       ["a", "b 'x;y'"]
 """
@@ -108,28 +108,28 @@ class Reader:
         self.place = 0
 
     def next(self, ahead: int = 0) -> Token:
-        """Return the piece that comes, without taking it."""
+        """Return the next piece, without taking it."""
         place = self.place + ahead
         return self._tokens[place] if place < len(self._tokens) else END
 
     def take(self) -> Token:
-        """Take the piece that comes."""
+        """Take the next piece."""
         found = self.next()
         self.place += 1
         return found
 
     def sees(self, *words: str) -> bool:
-        """Return whether these words, or marks, come next."""
+        """Return whether these words, or marks, are next."""
         return all(self.next(number).word == word for number, word in enumerate(words))
 
     def takes(self, *words: str) -> bool:
-        """Take words if they come next, all of them or none."""
+        """Take words if they are next, all of them or none."""
         found = self.sees(*words)
         self.place += len(words) if found else 0
         return found
 
     def takes_one(self, *words: str) -> str | None:
-        """Take the one of some words that comes next, None without one."""
+        """Take the next word if it is one of some words, and return it; None for any other."""
         return next((word for word in words if self.takes(word)), None)
 
     def expect(self, *words: str) -> None:
@@ -138,11 +138,11 @@ class Reader:
             self.fail(" ".join(words))
 
     def at_end(self) -> bool:
-        """Return whether nothing comes."""
+        """Return whether there is no further piece."""
         return self.next() is END
 
     def expect_end(self) -> None:
-        """WrongStatement where something comes."""
+        """Raise WrongStatement where there is a further piece."""
         if not self.at_end():
             self.fail("the end of the statement")
 
@@ -210,7 +210,7 @@ class Reader:
         return self.text[start : self._tokens[self.place - 1].start]
 
     def rest(self) -> str:
-        """Take all that comes."""
+        """Take all further pieces and return their text."""
         found = "" if self.at_end() else self.text[self.next().start : self._tokens[-1].end]
         self.place = len(self._tokens)
         return found
@@ -220,7 +220,7 @@ class Reader:
         return self.text[self._tokens[place].start : self._tokens[self.place - 1].end] if self.place > place else ""
 
     def fail(self, wanted: str) -> NoReturn:
-        """Raise WrongStatement: something else is wanted here."""
+        """Raise WrongStatement: `wanted` is required here."""
         token = self.next()
         line = self.text.count("\n", 0, token.start) + 1 if token is not END else self.text.count("\n") + 1
         found = "the statement ends" if token is END else f"{token.text!r} stands"

@@ -1,4 +1,4 @@
-"""Spark's types as Arrow's, in the form that the installed release of PySpark checks results by. This module converts no values."""
+"""Spark's types as Arrow's, in the form that the installed release of PySpark requires of results. This module converts no values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """Return the schema of record batches for Spark; timestamps are microseconds in UTC, which PySpark since 4.2 wants to know."""
+    """Return the schema of record batches for Spark; timestamps are microseconds in UTC, the zone for which PySpark since 4.2 asks."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     options: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}

@@ -1,4 +1,4 @@
-"""Read by Spark which buckets the rows of a file of events name, see `acid/folders/misplaced.py`. This module changes nothing."""
+"""Read by Spark the buckets that the rows of a file of events name, see `acid/folders/misplaced.py`. This module changes nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from metastore.spark.reading.reading import complete, event_schema
 
 
 def by_spark(spark: SparkSession) -> Exact:
-    """Return how Spark reads which buckets the rows of a file name."""
+    """Return the function by which Spark reads the buckets that the rows of a file name."""
 
     def read(path: str) -> set[int]:
         events = complete(spark.read.format("orc").schema(event_schema(StructType([]))).load(path))

@@ -1,7 +1,7 @@
 """Read Parquet files whose columns have other types than their table's now, as Hive does: by the files' types, then cast to the table's.
 
-Spark's own reader refuses most of them. Columns are matched by name. One file of each directory below a base or delta stands for all. This
-module reads ends of files alone. Source: Hive's ETypeConverter.
+Spark's own reader refuses most of them. Columns are matched by name. One file of each directory is read for all files in it. This module
+reads ends of files alone. Source: Hive's ETypeConverter.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from metastore.spark.session.catalog import AcidTableInfo
 from metastore.spark.session.java import java_class
 
 _SAME = ((TimestampType, TimestampNTZType), (StringType, BinaryType))
-"""Types of files that Spark's reader takes for each other, as Hive does."""
+"""Pairs of types that Spark's reader reads as each other, as Hive does."""
 
 
 class Typed(NamedTuple):
-    """Files, the types by which to read the table's columns of them, and the columns as the table has them."""
+    """Files, the types by which to read the table's columns from them, and the columns converted to the table's types."""
 
     schema: StructType
     columns: list[Column]
@@ -47,7 +47,7 @@ class Typed(NamedTuple):
 
 
 def by_types(spark: SparkSession, table: AcidTableInfo, files: Sequence[tuple[Folder, Sequence[str]]], zone: str) -> list[Typed]:
-    """Group files by the types of their columns, as far as these are not the table's; times are wall-clock times of `zone`.
+    """Group files by those types of their columns that are not the table's; times are wall-clock times of `zone`.
 
     FileError, CaseMatters.
     """
@@ -114,7 +114,7 @@ def _read_as(wanted: DataType, there: DataType) -> Any:
 
 
 Made = Callable[[Column, DataType, DataType], Column]
-"""Makes a value of a simple type one of another."""
+"""A function that converts a value from one simple type to another."""
 
 
 def _as_table(value: Column, there: DataType, wanted: DataType, made: Made) -> Column:
@@ -136,7 +136,7 @@ def _as_table(value: Column, there: DataType, wanted: DataType, made: Made) -> C
 
 
 def _made(value: Column, there: DataType, wanted: DataType, zone: str) -> Column:
-    """Return a simple value as Hive makes one type of another; null where it can not be."""
+    """Return a simple value converted to another type as by Hive; null where that is not possible."""
     if not isinstance(wanted, StringType):
         return tried(value, wanted)
     if isinstance(there, TimestampType):

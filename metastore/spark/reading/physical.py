@@ -1,7 +1,7 @@
 """Read the columns' names and types in ORC files themselves: Hive takes a table's columns by position, Spark by name. This module reads
 ends of files alone.
 
-All files of events in one base or delta directory are written by one statement, so that one of them stands for all.
+All files of events in one base or delta directory are written by one statement, so that one of them is read for all.
 
 ORC's reader turns the values of a column whose type was changed into the table's type, as Hive shows them. But it judges filters by
 statistics of the old type: it fails for a text beside numbers, and may skip rows whose new value is another number. Such columns are
@@ -35,7 +35,7 @@ Located = list[tuple[Folder, list[str]]]
 
 
 class Form(NamedTuple):
-    """How files call their columns, which have another type than the table's as (place, type), and which have maps with null keys."""
+    """The form of files: column names, (place, type) of those with another type than the table's, places of those with null map keys."""
 
     names: Names
     changed: tuple[tuple[int, str], ...]
@@ -104,13 +104,13 @@ def null_keys_of(spark: SparkSession, path: str, *, events: bool, length: int | 
 
 
 def _changed(columns: Sequence[tuple[str, str]], kinds: Sequence[str]) -> tuple[tuple[int, str], ...]:
-    """Return (place, type) of columns whose statistics say nothing of a table's values, which have other types."""
+    """Return (place, type) of columns whose statistics do not hold for a table's values, which have other types."""
     pairs = enumerate(zip((kind for _, kind in columns), kinds, strict=False))
     return tuple((place, old) for place, (old, new) in pairs if not _is_comparable(old, new))
 
 
 def _is_comparable(old: str, new: str) -> bool:
-    """Return whether statistics of a file's type hold for a table's type, or no filter on it is ever judged by them: chars and varchars."""
+    """Return whether statistics of a file's type hold for a table's type, or are never used by a filter on it: chars and varchars."""
     old, new = old.strip().lower(), new.strip().lower()
     outer = old.partition("<")[0]
     if "<" in old and outer == new.partition("<")[0]:
@@ -123,20 +123,20 @@ def _is_comparable(old: str, new: str) -> bool:
 
 
 def kept_from_filters(value: Column, old: str, new: str) -> Column:
-    """Return a value itself, by an expression that Spark does not make a filter of ORC's reader of, wherever its types differ."""
+    """Return a value unchanged; where its types differ, by an expression that Spark does not pass to ORC's reader as a filter."""
     if _is_comparable(old, new):
         return value
     if "<" not in new:
         return F.greatest(value, value)
     if not new.strip().lower().startswith("struct"):
-        return value  # they have no filters
+        return value  # arrays and maps have no filters
     there = dict(parts(old.lower()))
     fields = [kept_from_filters(value[name], there.get(name.lower(), kind), kind).alias(name) for name, kind in parts(new)]
     return F.when(value.isNotNull(), F.struct(*fields))
 
 
 def _sample(folder: Folder, path: str, *, events: bool) -> str:
-    """Return the directory whose files share their columns' names; the path of a file of rows alone, which may have been loaded."""
+    """Return the directory whose files share their columns' names; for a file of rows alone, which may have been loaded, its own path."""
     if not events:
         return path
     directory = path.rpartition("/")[0]
@@ -184,7 +184,7 @@ def as_read(columns: StructType, form: Form) -> StructType:
 
 
 def is_as_table(columns: StructType, form: Form) -> bool:
-    """Return whether files have columns as the table does, but for those that they do not have, or that it does not have any more."""
+    """Return whether files have the table's columns, except missing ones and ones that the table does not have any more."""
     called_so = all(name.lower() == column.name.lower() for name, column in zip(form.names, columns, strict=False))
     return called_so and not form.changed and not form.null_keys
 

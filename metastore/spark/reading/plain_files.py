@@ -1,4 +1,4 @@
-"""How Spark reads and writes the files of insert-only tables, so that Hive and Spark see the same values. This module moves no file.
+"""Read and write the files of insert-only tables by Spark, so that Hive and Spark see the same values. This module moves no file.
 
 Text is read and written field by field, as Hive's LazySimpleSerDe does; values that it can not distinguish are refused. Times in text and
 JSON are wall-clock times of the JVM's zone, as in ORC. Parquet has the days of the calendar that is Julian before 1582-10-15, as Hive takes
@@ -38,7 +38,7 @@ _TIME = "yyyy-MM-dd HH:mm:ss.SSSSSS"
 _PARQUET = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
     "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
-    "spark.sql.parquet.outputTimestampType": "INT96",  # from which Hive makes times of its zone, and which has all digits
+    "spark.sql.parquet.outputTimestampType": "INT96",  # Hive reads it as times of its zone, and it has all digits
 }
 """Settings with which Spark writes Parquet as Hive does."""
 _guard = threading.Lock()
@@ -59,7 +59,7 @@ def format_to_read(table: AcidTableInfo, zone: str) -> tuple[str, dict[str, str]
 
 
 def skipped(table: AcidTableInfo) -> tuple[int, int] | None:
-    """Return how many lines at the beginning and at the end of each file are not rows; None where all are. DoesNotFit."""
+    """Return the numbers of lines at the beginning and at the end of each file that are not rows; None where all lines are. DoesNotFit."""
     given = [table.parameters.get(f"skip.{part}.line.count") or "0" for part in ("header", "footer")]
     if table.format[0] not in LINES or given == ["0", "0"]:
         return None
@@ -70,7 +70,7 @@ def skipped(table: AcidTableInfo) -> tuple[int, int] | None:
 
 
 def lines_read(table: AcidTableInfo, found: DataFrame) -> DataFrame:
-    """Return the frame of `format_to_read` with a row for each line of text that is one. DoesNotFit."""
+    """Return the frame of `format_to_read` with a row for each line of text that is a row. DoesNotFit."""
     lines = skipped(table)
     if lines is None:
         return found
@@ -120,7 +120,7 @@ def to_write(table: AcidTableInfo, rows: DataFrame, others: Sequence[str], zone:
 
 @contextmanager
 def as_hive_writes(spark: SparkSession, source: str) -> Iterator[None]:
-    """Have Spark write Parquet's days and times as Hive does, for which it has settings alone; one write at a time."""
+    """Have Spark write Parquet's days and times as Hive does. Spark has only session settings for that: one write runs at a time."""
     if source != "parquet":
         yield
         return
@@ -136,7 +136,7 @@ def as_hive_writes(spark: SparkSession, source: str) -> Iterator[None]:
 
 
 class _Form:
-    """How lines of a text table are made up, by the serde's parameters."""
+    """The form of the lines of a text table, by the serde's parameters."""
 
     def __init__(self, table: AcidTableInfo) -> None:
         given = table.table.sd.serdeInfo.parameters or {}
@@ -145,18 +145,18 @@ class _Form:
         self.null = given.get("serialization.null.format", "\\N")
         takes_rest = given.get("serialization.last.column.takes.rest", "").lower() == "true"
         self.most = len(table.columns) if takes_rest else -1
-        """Fields of a line, the last of which has the rest; -1: each is a column's."""
+        """The most fields of a line, the last of which has the rest of the line; -1 for no limit."""
         self.has_short_booleans = given.get("hive.lazysimple.extended_boolean_literal", "").lower() == "true"
         if takes_rest and self.escape:
             raise DoesNotFit(f"{table.full_name}: serialization.last.column.takes.rest with escape.delim is not read here; use Hive")
 
     def split(self, line: Column) -> Column:
-        """Return the fields of a line, escaped as they stand there."""
+        """Return the fields of a line, still escaped."""
         separator = _pattern(self.separator)
         if not self.escape:
             return F.split(line, separator, self.most)
         escape = _pattern(self.escape)
-        # An escape at the end stands for itself.
+        # An escape at the end is an ordinary character.
         line = F.when(line.rlike(rf"(?<!{escape})(?:{escape}{escape})*{escape}\z"), F.concat(line, F.lit(self.escape))).otherwise(line)
         pattern = rf"((?:{escape}[\s\S]|[^{escape}{separator}])*){separator}"
         return F.regexp_extract_all(F.concat(line, F.lit(self.separator)), F.lit(pattern), F.lit(1))
@@ -178,7 +178,7 @@ class _Form:
         return F.regexp_replace(text, f"({letters})", ("\\" + self.escape if self.escape in "\\$" else self.escape) + "$1")
 
     def is_lost(self, text: Column, escaped: Column) -> Column:
-        """Return whether a reader would take a field for another, for several, or for null."""
+        """Return whether a reader would read a field as another one, as several, or as null."""
         lost = F.coalesce(text.rlike(r"[\r\n]"), F.lit(False)) | (escaped == self.null)
         return lost if self.escape else lost | text.contains(self.separator)
 
@@ -192,7 +192,7 @@ def _pattern(letter: str) -> str:
 
 
 def _check(table: AcidTableInfo) -> None:
-    """Raise DoesNotFit for separators that are not supported here."""
+    """Raise DoesNotFit for formats and types of columns that are not supported here."""
     source = table.format[0]
     if source == "csv" or (source == "json" and skipped(table) is not None):
         library = table.table.sd.serdeInfo.serializationLib
@@ -205,7 +205,7 @@ def _check(table: AcidTableInfo) -> None:
 
 
 def wall_clock(value: Column, zone: str) -> Column:
-    """Return the wall-clock time of a zone at a time, as text with six digits of the second."""
+    """Return a time as the wall-clock time of a zone, a text with six digits of the second's fraction."""
     return F.when(value.isNotNull(), F.to_csv(F.struct(value.alias("v")), {"timestampFormat": _TIME, "timeZone": zone}))
 
 

@@ -3,7 +3,7 @@
 All of it is DataFrame work over Spark's own ORC source. Files that it can not read - those from before the
 table was transactional, whose rows are numbered by their position, and growing ones - are read by `mapInArrow`.
 
-ORC's schema evolution knows a transactional file by its six column names; a scan from which Spark prunes one of them fails. Every scan
+ORC's schema evolution recognizes a transactional file by its six column names; a scan from which Spark prunes one of them fails. Every scan
 therefore has a filter that needs all six, which costs far less than reading without pruning inside `row`.
 Source: Hive's OrcRawRecordMerger and VectorizedOrcAcidRowBatchReader.
 """
@@ -46,11 +46,11 @@ FOLDER = "__metastore_folder"
 """The column that holds the name `k=v/..` of a row's partition; "" in a table without partitions."""
 _PLAIN = re.compile(r"[\w=/.,-]*", re.ASCII)
 PLACE = "cast(rowId & 63 as int)"
-"""SQL of the bit that stands for a row among the 64 of its word."""
+"""SQL of the number of a row's bit among the 64 bits of its word."""
 WHOLE = -1
-"""In the place of a length up to which a file is readable: all of it is."""
+"""The value in the place of a readable length: the whole file is readable."""
 MAX_LISTED_WRITE_IDS = 1000
-"""Invalid write ids that are named one by one in a filter; more are joined."""
+"""The most invalid write ids that a filter names one by one; more are excluded by a join."""
 
 
 def event_schema(row: StructType) -> StructType:
@@ -98,7 +98,7 @@ def rows(
 
 
 def _shown(value: Column, kind: str) -> Column:
-    """Return a value with texts of chars and varchars that the table has shortened cut to their length, as Hive shows them."""
+    """Return a value with the texts of chars and varchars cut to the table's present lengths, as Hive shows them."""
     if not is_limited(kind):
         return value
     if (limit := limit_of(kind)) is not None:
@@ -144,12 +144,12 @@ def _live(spark: SparkSession, table: AcidTableInfo, selected: Sequence[Selected
 
 
 def _word() -> Column:
-    """Return which 64 rows a row is among; the deleted ones of each are the bits of one number, so that few are joined."""
+    """Return the number of a row's word of 64 rows. The deleted rows of a word are the bits of one number, so that few are joined."""
     return F.shiftright("rowId", 6)
 
 
 def _packed(write_id: str, bucket: str, word: Column) -> Column:
-    """Return an id in one number, by which Spark joins faster than by three; two ids may have the same."""
+    """Return an id as one number: Spark joins by one faster than by three. Two ids may have the same number."""
     return F.shiftleft(F.col(write_id), 44).bitwiseXOR(F.shiftleft(F.col(bucket).cast("bigint"), 24)).bitwiseXOR(word)
 
 
@@ -236,7 +236,7 @@ def _valid(events: DataFrame, write_ids: SeenWriteIds, *, mixed: bool) -> DataFr
 
 
 def complete(events: DataFrame) -> DataFrame:
-    """Keep all events by a filter that needs all columns, as the module's text says."""
+    """Keep all events by a filter that needs all columns, see the module's docstring."""
     return events.where(
         "operation >= 0 AND originalTransaction IS NOT NULL AND bucket >= 0 AND rowId >= 0 AND currentTransaction >= 0"
         " AND (row IS NULL) = (operation = 2)"
@@ -253,8 +253,9 @@ def _scan(
 ) -> DataFrame | None:
     """Read files with Spark's own source; add `__metastore_folder`.
 
-    Spark's own discovery of partitions would put columns into the reader's schema, and ORC no longer see that the files are transactional.
-    The partition is taken from the files' paths instead, by which Spark prunes files too. Folders elsewhere have scans of their own.
+    Spark's own discovery of partitions would put columns into the reader's schema, and ORC would no longer recognize the files as
+    transactional. The partition is taken from the files' paths instead, by which Spark prunes files too. Folders elsewhere have scans of
+    their own.
     """
     reader = spark.read.format(source).options(**(options or {})).schema(schema)
     usual: list[str] = []
@@ -358,7 +359,7 @@ def _in_arrow(
     table: AcidTableInfo,
     null_keys: Collection[int],
 ) -> DataFrame:
-    """Read event files on the executors, one task each; columns at the places `null_keys` fail the job that computes them."""
+    """Read event or original files on the executors, one task each. Columns at the places `null_keys` fail the job that computes them."""
     listed = [tuple(each) for each in files]
     fields = ", ".join(f"f{number} {'string' if isinstance(value, str) else 'bigint'}" for number, value in enumerate(listed[0]))
     arrow = arrow_schema(schema)

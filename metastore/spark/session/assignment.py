@@ -2,8 +2,8 @@
 
     assigned(value, there, "varchar(3)", "db.t: column v")  of a value whose type in Spark is `there`
 
-A value that its column can not hold fails the job that computes it; `naming_the_column` turns that into DoesNotFit. Beyond Spark's rules
-a text is taken for a number, a date or the like that it reads as, and a number that a float would make infinite does not fit.
+A value that its column can not hold fails the job that computes it; `naming_the_column` turns that into DoesNotFit. Beyond Spark's rules a
+text is converted to the number, date or the like that it spells, and a number that a float would make infinite does not fit.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _raised(mark: str, text: Column) -> Column:
 
 def tried(value: Column, wanted: DataType) -> Column:
     """Return a value as another type, null where it can not be: by ANSI's rules, not by the session's."""
-    if hasattr(Column, "try_cast"):  # the class, since in PySpark 3.5 a column has any attribute: a field of it
+    if hasattr(Column, "try_cast"):  # asked of the class: in PySpark 3.5 a column has any attribute, as a field of it
         return value.try_cast(wanted)
     context: Any = SparkContext._active_spark_context  # noqa: SLF001  # PySpark 3.5 has no method for it, and where a column is there is one
     column: Any = value

@@ -53,7 +53,7 @@ class NeedsSpark4(ImportError):
 
 
 def as_hive_writes(partition_filter: str) -> str:
-    """Return a filter on partition columns whose texts with quotes in them are in the other quotes: Hive's filters know no other way.
+    """Return a filter on partition columns whose texts with quotes in them are in the other quotes: Hive's filters allow no other way.
 
     SQL writes the quote twice, or a backslash before it. WrongColumns for a text with quotes of both kinds.
     """
@@ -87,7 +87,7 @@ def metastore_uri(spark: SparkSession) -> str:
 
 
 def name_parts(name: str) -> list[str]:
-    """Return the parts of a name that dots divide; a part may stand in back quotes, within which dots do not. ValueError."""
+    """Return the parts of a name that dots divide; a part may be in back quotes, within which dots do not divide it. ValueError."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is not a name: parts are divided by dots, and stand in back quotes where they hold other characters")
     return [inner.replace("``", "`") or plain for inner, plain in _NAME_PART.findall(name)]
@@ -201,7 +201,7 @@ class AcidTableInfo(TableInfo):
         return hives
 
     def existing_partition(self, client: Client, name: str) -> str:
-        """Return how the metastore calls the partition that a name `k=v/..` means. WrongColumns where there is none."""
+        """Return the metastore's name of the partition that a name `k=v/..` means. WrongColumns where there is none."""
         hives = self.partition_name(name)
         partition = found(client, self.table, [hives]).get(hives)
         if partition is None:

@@ -13,12 +13,12 @@ from metastore.client_login import from_environment
 IDLE = 30.0
 """Seconds for which a connection is kept: the network may drop one that is silent for long."""
 _IDLE: defaultdict[object, deque[tuple[float, Client]]] = defaultdict(deque)
-"""The connections that nobody uses, by address and login, each with the time since when; the last used are last."""
+"""The unused connections by address and login, each with the time of its last use; the last used are last."""
 
 
 @contextmanager
 def connected(uri: str) -> Iterator[Client]:
-    """Yield a connection to a metastore that nobody else uses meanwhile; later ones may get it again. LoginError, ValueError."""
+    """Yield a connection to a metastore that nobody else uses meanwhile; later callers may get it again. LoginError, ValueError."""
     idle = _IDLE[uri, from_environment()]
     oldest = time.monotonic() - IDLE
     client = None

@@ -1,4 +1,4 @@
-"""Look at and move files through Spark's own Hadoop file systems, with Spark's own configuration. Runs on the driver only."""
+"""List, read and move files through Spark's own Hadoop file systems, with Spark's own configuration. Runs on the driver only."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class HadoopFiles:
             raise FileError(f"{path} can not be written: {error.java_exception}") from error
 
     def append(self, path: str, content: bytes) -> bool:
-        """Add to the end of a file; return False where the file system knows only whole files, such as S3. FileError."""
+        """Add to the end of a file; return False where the file system has only whole files, such as S3. FileError."""
         system, java = self._at(path)
         # Hadoop's usual local file system keeps checksums in files beside, which would no longer fit.
         checked = java_class(self._spark, "py4j.reflection.TypeUtil").isInstanceOf("org.apache.hadoop.fs.ChecksumFileSystem", system)
@@ -130,7 +130,7 @@ class HadoopFiles:
             raise FileError(f"{source} can not be copied to {target}: {error.java_exception}") from error
 
     def delete(self, path: str) -> None:
-        """Remove a file or directory, with all in it; one that is not there is removed already. FileError."""
+        """Remove a file or directory with all its content. A missing one is not an error. FileError."""
         system, java = self._at(path)
         try:
             system.delete(java, True)

@@ -42,7 +42,7 @@ def _tail(files: HadoopFiles, path: str, length: int) -> bytes:
 
 
 def _last_keys(spark: SparkSession, path: str) -> tuple[int, list[tuple[int, int, int]]]:
-    """Return how many rows a file has, and (write id, bucket, row number) of the last row of each stripe, by Java's reader of ORC."""
+    """Return the number of rows of a file, and (write id, bucket, row number) of the last row of each stripe, by Java's reader of ORC."""
     context: Any = spark.sparkContext
     configuration = spark._jsc.hadoopConfiguration()  # noqa: SLF001  # PySpark's only way to Java's reader
     orc = java_class(spark, "org.apache.orc.OrcFile")

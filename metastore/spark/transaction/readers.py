@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from metastore.spark.session.catalog import AcidTableInfo
 
 LEASE = 120.0
-"""Seconds without a job of Spark after which a reader ends unless the caller says otherwise."""
+"""Seconds without a job of Spark after which a reader ends, unless the caller gives another time."""
 LOOK = 1.0
 """Seconds between looks at the readers."""
 _OF_LEAVES = {"LogicalRelation": "relation", "LogicalRDD": "rdd", "LocalRelation": "data"}
@@ -60,7 +60,7 @@ class Reader:
             raise
 
     def rows(self, table: AcidTableInfo, *, row_id: bool = False, partition_filter: str | None = None) -> DataFrame:
-        """Return the rows of one of the tables, which the reader keeps from now on. FileError, NotEnoughHistory."""
+        """Return the rows of one of the tables, whose files the reader keeps from now on. FileError, NotEnoughHistory."""
         try:
             frame = self._transaction.rows(table, row_id=row_id, partition_filter=partition_filter)
             self._leaves.append(_weak_leaves(self._spark, frame))
@@ -71,7 +71,7 @@ class Reader:
         return frame
 
     def is_needed(self, *, busy: bool) -> bool:
-        """Return whether somebody may read its files; `busy` says that Spark runs jobs. Py4JError once Spark has ended."""
+        """Return whether somebody may read its files; `busy` is whether Spark runs jobs. Py4JError once Spark has ended."""
         if busy:
             self.used = time.monotonic()
         if self._leaves and all(self._leaves) and all(leaf.get() is None for leaves in self._leaves for leaf in leaves):

@@ -17,7 +17,7 @@ from metastore.spark.session.catalog import AcidTableInfo, metastore_uri
 from metastore.spark.session.hadoop import HadoopFiles
 
 _STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE)
-"""From the weakest to the strongest lock; each holds back all that those before it do."""
+"""The locks from the weakest to the strongest; each holds back all that the weaker ones hold back."""
 
 
 class CanNotChange(Exception):
@@ -52,9 +52,9 @@ class SparkTransaction:
         return self.txn.call(lambda client: Constraints.read(client, table.table))
 
     def next_statement(self, table: AcidTableInfo) -> int:
-        """Return the number of the next statement that writes to a table. CanNotChange behind an overwrite of the table.
+        """Return the number of the next statement that writes to a table. CanNotChange after an overwrite of the table.
 
-        A base of a write id hides all other files of this write id, and a transaction has one for each table.
+        A base of a write id hides all other files of this write id, and a transaction has one write id for each table.
         """
         if table.full_name in self._overwritten:
             raise CanNotChange(

@@ -1,7 +1,7 @@
-"""Note in a table which batch of a stream was committed last, by the commit itself, so that a batch which is repeated is passed over.
+"""Note the last committed batch of a stream in a table, by the commit itself, so that a repeated batch is skipped.
 
-The number stands in the table's parameter `_meta.stream.ID`, ID being the query's own in its checkpoint. Two runs of one query are held
-apart by a lock on that name.
+The number is in the table's parameter `_meta.stream.ID`, where ID is the query's id in its checkpoint. Two runs of one query are held apart
+by a lock on that name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def parameter_of(read: Callable[[str], bytes], checkpoint: str) -> str:
 
 
 def add_parameter(txn: Transaction, database: str, table: str, parameter: str) -> None:
-    """Give a table a parameter, which a commit can then change; nobody commits into it until the transaction, one for this alone, ends."""
+    """Give a table a parameter, which a commit can then change. Nobody commits into the table until `txn` ends, which is for this alone."""
     if parameter in _load(txn, database, table).parameters:
         return
     txn.lock([component(database, table, LockType.EXCLUSIVE, DataOperationType.NO_TXN, dynamic=False)])

@@ -42,7 +42,7 @@ def field(alias: str, name: str) -> Column:
 
 
 def quoted(names: Iterable[str]) -> list[Column]:
-    """Return the columns of these very names."""
+    """Return the columns of exactly these names."""
     return [F.col(_in_quotes(name)) for name in names]
 
 
@@ -117,7 +117,7 @@ def all_columns(info: AcidTableInfo, source: DataFrame, alias: str, mentioned: I
 
 
 def _is_default(info: AcidTableInfo, value: Expression) -> bool:
-    """Return whether a value is the word DEFAULT, and no column of this name."""
+    """Return whether a value is the word DEFAULT, and the table has no column of this name."""
     return isinstance(value, str) and value.strip().lower() == "default" and "default" not in info.schema.names
 
 
@@ -167,9 +167,9 @@ def _with_field(struct: Column, kind: DataType, path: Path, value: Column) -> Co
 
 @contextmanager
 def judged_by_spark(spark: SparkSession, conditions: Iterable[Expression | None]) -> Iterator[None]:
-    """Keep ORC's reader from conditions such as `id in (1, null)`, for which Spark's own conversion fails; plans are made within.
+    """Keep conditions such as `id in (1, null)` from ORC's reader: Spark's own conversion of them fails. Make plans within.
 
-    Spark has a setting for it alone.
+    Spark has only a session setting for that.
     """
     if not any(_NULL_IN_LIST.search(str(each)) for each in conditions if each is not None):
         yield

@@ -32,7 +32,7 @@ def default(spark: SparkSession, table: AcidTableInfo, constraints: Constraints,
     try:
         value = F.expr(spelled_for_spark(spark, found.text))
         if (limit := limit_of(kind)) is not None:
-            value = value.substr(1, limit[1])  # Hive has the default cast to the column's type, and cuts it so
+            value = value.substr(1, limit[1])  # Hive casts the default to the column's type, which cuts it
         return stored(table, name, value, type_of(spark.range(0), value))
     except (AnalysisException, ParseException, DoesNotFit) as error:
         raise _not_computed(table, f"default {found.text} of column {name}", found, error) from error
@@ -84,7 +84,7 @@ def spelled_for_spark(spark: SparkSession, text: str) -> str:
 
 @contextmanager
 def _as_hive(spark: SparkSession) -> Iterator[None]:
-    """Have Spark compute expressions that are made into plans within as Hive does, for which it has settings alone."""
+    """Have Spark compute the expressions of plans that are made within as Hive does. Spark has only session settings for that."""
     wanted = {**_AS_HIVE, "spark.sql.session.timeZone": time_zone(spark)}
     before = {name: spark.conf.get(name, None) for name in wanted}
     try:

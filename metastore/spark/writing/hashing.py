@@ -1,4 +1,4 @@
-"""Say into which bucket of a bucketed table each row of a DataFrame goes. The hash itself is `metastore.acid.buckets.hashing`'s."""
+"""Compute the bucket of each row of a DataFrame in a bucketed table. The hash itself is in `metastore.acid.buckets.hashing`."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def bucket_of(table: AcidTableInfo, rows: DataFrame) -> Column:
     import pandas as pd
 
     run.__annotations__ = {"given": pd.Series, "return": pd.Series}
-    make: Any = pandas_udf  # its types know only functions with annotations in their source
+    make: Any = pandas_udf  # its type hints allow only functions with annotations in their source
     hashed: Column = make(run, IntegerType())(*arguments)
     return hashed
 
 
 def _as_argument(column: Column, kind: str, spark: DataType) -> Column:
-    """Return a column in a form that survives the way through pandas."""
+    """Return a column in a form that pandas keeps unchanged."""
     if isinstance(spark, _NUMBERS):
         return F.coalesce(column, F.lit(0).cast(spark))
     if isinstance(spark, TimestampType):

@@ -79,7 +79,7 @@ class _Plan(NamedTuple):
 
 
 class MergeBuilder:
-    """Clauses are looked at in the order in which they are given; `execute` does the merge in one transaction."""
+    """A merge by clauses, which are tried in the order in which they are given; `execute` does the merge in one transaction."""
 
     def __init__(self, run: Run, source: DataFrame, condition: Expression, alias: str) -> None:
         """`run` does an operation on the table in a transaction."""
@@ -101,7 +101,7 @@ class MergeBuilder:
         return self
 
     def whenMatchedUpdateAll(self, condition: Expression | None = None) -> MergeBuilder:  # noqa: N802
-        """Give rows that are matched the source's values in all columns; a row whose partition or bucket is another one then goes there."""
+        """Give rows that are matched the source's values in all columns; a row with another partition or bucket is moved there."""
         self._matched.append(Clause(condition, {ALL: ALL}))
         return self
 
@@ -137,7 +137,7 @@ class MergeBuilder:
         return self
 
     def execute(self) -> dict[str, int]:
-        """Do it; return how many rows were updated, deleted and inserted.
+        """Do the merge; return the numbers of rows that were updated, deleted and inserted.
 
         SeveralMatches, CanNotChange, WrongColumns, DoesNotFit, ConstraintViolated, CanNotKeepConstraint.
         """
@@ -162,15 +162,15 @@ class MergeBuilder:
             new.unpersist()
 
     def _operations(self) -> list[int]:
-        """Return the clauses; a merge without any does nothing, and requires the same as an update."""
+        """Return the operations (DataOperationType) of the clauses. A merge without any does nothing, and needs the same as an update."""
         changes = {DataOperationType.DELETE if clause.values is None else DataOperationType.UPDATE for clause in self._changes}
         return sorted(changes | ({DataOperationType.INSERT} if self._missing else set())) or [DataOperationType.UPDATE]
 
     def _planned(self, target: _Target, new: DataFrame) -> _Plan:
         """Return the plan of the merge.
 
-        The source is called by the alias that it has - a view has its name - or `source`, whichever the expressions use. The likelier is
-        tried first: PySpark writes each failure to its log.
+        Expressions name the source by its own alias (for a view its name) or by `source`. The likelier of the two is tried first: PySpark
+        writes each failure to its log.
         """
         own = _alias_of(self._source) or SOURCE
         if own != SOURCE and any(_SOURCE.search(str(each)) for each in self._expressions()):
@@ -209,13 +209,13 @@ class MergeBuilder:
 
     @property
     def _changes(self) -> list[Clause]:
-        """The clauses that change rows of the table; by their places the actions are numbered."""
+        """The clauses that change rows of the table; their places are the numbers of the actions."""
         return [*self._matched, *self._left]
 
     def _decided(
         self, info: AcidTableInfo, rows: DataFrame, source_row: Column, clauses: Sequence[Clause], sets: Sequence[dict[str, Column]]
     ) -> DataFrame:
-        """Return one row for each of the rows, such as matches: the action, the row's id and partition, and its new values."""
+        """Return one row for each given row, such as a match: the action, the row's id and partition, and its new values."""
         action = first_that_holds([clause.condition for clause in clauses])
         row_id = row_id_name(info)
         values = [
@@ -289,7 +289,7 @@ def _check_single(info: AcidTableInfo, matched: DataFrame) -> None:
 
 
 def _alias_of(source: DataFrame) -> str | None:
-    """Return the one alias by which the source's columns are called, below a filter or a projection too; None without, or with several."""
+    """Return the one alias of the source's columns, also below a filter or a projection; None without an alias, or with several."""
     plan = source._jdf.queryExecution().analyzed()  # noqa: SLF001 # PySpark has no public name for an alias
     if plan.getClass().getSimpleName() == "SubqueryAlias":
         return str(plan.alias())

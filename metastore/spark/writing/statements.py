@@ -81,7 +81,7 @@ class Statement:
         return self._parts[-1]
 
     def place(self) -> None:
-        """Give all files their places and report it to the metastore. FileError, the exceptions of the metastore's own."""
+        """Give all files their places and report the partitions to the metastore. FileError, the metastore's own exceptions."""
         if not self._staged:
             return
         made: list[str] = []
@@ -94,7 +94,7 @@ class Statement:
             self._transaction.overwrote(self._table)
 
     def _report(self, reached: list[tuple[list[str], int]]) -> None:
-        """Report which partitions were written, each once: conflicts are found by rows that went, not by those that came."""
+        """Report each written partition once, with its update or delete if it has one: conflicts are found by these, not by inserts."""
         operations: dict[str, int] = {}
         for names, operation in reached:
             operations |= {name: operation for name in names if operation != DataOperationType.INSERT or name not in operations}

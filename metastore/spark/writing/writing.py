@@ -4,7 +4,7 @@ Spark writes into a hidden folder of the table, `.staging_txn_N_S`; once all fil
 renamed to its place:
 
     delta_W_W_S/bucket_B           rows that were inserted: bucket B is the task that wrote it, or the hash bucket of a bucketed table
-    delete_delta_W_W_S/bucket_B    ids of rows that went, sorted, in the bucket of the row
+    delete_delta_W_W_S/bucket_B    ids of deleted rows, sorted, in the bucket of the row
     base_W/bucket_B                an overwrite
     delta_W_W_S/000000_0           files of an insert-only table
 
@@ -85,7 +85,7 @@ class StagedFiles:
     files: list[tuple[str, Status]]
     """(path of the directories below the staging folder, file)."""
     named: Callable[[list[str]], str]
-    """Makes the name of a partition of the texts in the staging folder."""
+    """A function that makes the name of a partition from the texts in the staging folder."""
     overwrite: bool = False
     emptied: tuple[str, ...] = ()
     """Partitions, by Hive's names, that an overwrite empties if they get no row."""
@@ -174,8 +174,8 @@ def _placed(table: AcidTableInfo, new: DataFrame, keys: Sequence[str]) -> tuple[
 def _in_tasks(rows: DataFrame) -> DataFrame:
     """Bring rows into as many tasks as row ids can number, and rows that Spark computes on the driver into one.
 
-    On the driver Spark would compute the ids too, as if one task wrote the rows; it does not beyond a `coalesce`. Spark drops the first of
-    two consecutive `coalesce` calls, which is the user's own.
+    On the driver Spark would compute the ids too, as if one task wrote the rows; after a `coalesce` it does not. Spark drops the first of
+    two consecutive `coalesce` calls, which would be the user's own.
     """
     plan = rows._jdf.queryExecution().optimizedPlan()  # noqa: SLF001  # PySpark shows a plan as text alone
     if _kind(plan) == "LocalRelation":
@@ -225,7 +225,7 @@ def delete(transaction: SparkTransaction, table: AcidTableInfo, gone: DataFrame,
 
 
 def one_task_for_each(rows: DataFrame, by: Sequence[str]) -> DataFrame:
-    """Bring rows that agree in some columns into one task: they become one file. The number is given, or Spark may split a task by size."""
+    """Bring rows that agree in some columns into one task: they become one file. Given their number, Spark does not split tasks by size."""
     return rows.repartition(int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1), *(F.col(name) for name in by))
 
 

@@ -63,7 +63,7 @@ def is_valid(session: Session, credential_id: int, now: int) -> bool:
 
 
 def hold(session: Session, credential_id: int) -> tuple[int | None] | None:
-    """Keep a password or key from being removed until the session ends; return when it expires, None if it is not there."""
+    """Lock a password or key until the session ends. Return its time of expiry as a tuple of one, or None if it does not exist."""
     row = session.row(HOLD, key=credential_id)
     return None if row is None else (row[0],)
 
@@ -82,5 +82,5 @@ def delete(session: Session, credential_id: int) -> bool:
 
 
 def delete_of_user(session: Session, user: str, *, password_only: bool = False) -> int:
-    """Remove a user's passwords and keys, or the password alone; return how many there were."""
+    """Remove a user's passwords and keys, or the password alone; return the number of removed ones."""
     return session.execute(DELETE_PASSWORD if password_only else DELETE_OF_USER, name=user)

@@ -78,7 +78,7 @@ def insert(session: Session, identifier: bytes, token: StoredToken) -> None:
 
 
 def find(session: Session, identifier: bytes) -> StoredToken | None:
-    """Return the token of an identifier, one that has expired too; None if there is none."""
+    """Return the token of an identifier, also an expired one; None if there is none."""
     row = session.row(FIND, key=key_of(identifier))
     return None if row is None else StoredToken(b64decode(row[0]), *row[1:])
 
@@ -99,12 +99,12 @@ def is_there(session: Session, key: str) -> bool:
 
 
 def of_users(session: Session, user: str | None) -> list[ListedToken]:
-    """Return the tokens of a user, and those that the user got for others; without a user all. The first to end are the first."""
+    """Return the tokens of a user and those that the user got for others, or without a user all tokens, ascending by `max_date`."""
     return [ListedToken(*row) for row in (session.rows(LIST) if user is None else session.rows(LIST_OF_USER, name=user))]
 
 
 def delete_of_user(session: Session, user: str) -> int:
-    """Remove the tokens of a user, and those that the user got for others; return how many there were."""
+    """Remove the tokens of a user, and those that the user got for others; return the number of removed ones."""
     return session.execute(DELETE_OF_USER, name=user)
 
 

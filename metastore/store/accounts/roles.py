@@ -72,7 +72,7 @@ def missing_startup_roles(session: Session, admins: Sequence[str]) -> bool:
 
 
 def create_startup_roles(session: Session, admins: Sequence[str], now: int) -> None:
-    """Make the roles `admin` and `public`; users named in the settings hold the first, which may do everything."""
+    """Create the roles `admin`, which has all privileges, and `public`. The users that the settings name get the role `admin`."""
     by_admin = {"grant_option": 1, "grantor": "admin", "grantor_type": PrincipalType.ROLE}
     session.insert_missing(roles, [{"name": name, "create_time": now, "owner_name": name} for name in STARTUP_ROLES])
     lock(session, STARTUP_ROLES[0])
@@ -144,7 +144,7 @@ def members(session: Session, name: str) -> list[RolePrincipalGrant]:
 
 
 def between_roles(session: Session) -> list[tuple[str, str]]:
-    """Return (role, the role that it was granted to) of all such grants."""
+    """Return (role, role to which it is granted) of all grants of roles to roles."""
     return [(role, member) for role, member in session.rows(BETWEEN_ROLES)]
 
 
@@ -164,7 +164,7 @@ def grant(session: Session, new: RolePrincipalGrant) -> None:
 
 
 def revoke(session: Session, name: str, principal: str, kind: int, *, option_only: bool) -> bool:
-    """Take a role from a principal, or only the option to grant it on; return whether it had that."""
+    """Take a role, or only the option to grant it to others, from a principal. Return whether the principal had it."""
     authorization_changes.note(session)
     clause = REVOKE_OPTION if option_only else REVOKE
     return session.execute(clause, name_key=name, principal_key=principal, type_key=kind) > 0

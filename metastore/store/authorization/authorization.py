@@ -69,7 +69,7 @@ CONNECTOR_OWNER = CONNECTOR_OWNERS.where(data_connectors.c.name == sa.bindparam(
 OWNED = sa.and_(
     Among(TABLE.owner, "names"), sa.func.coalesce(TABLE.owner_type, constant(int(PrincipalType.USER))) == sa.bindparam("type_key")
 )
-"""An owner without a type, as of a client that sends none, is a user."""
+"""The condition for tables of owners. An owner without a type is a user: some clients send no type."""
 WITH_OWN_TABLES = sa.select(DATABASE.catalog, DATABASE.name).where(
     sa.exists(sa.select(TABLE.id).where(TABLE.database_id == DATABASE.id, OWNED))
 )
@@ -93,7 +93,7 @@ COMPACTED = sa.select(COMPACTION.id, COMPACTION.catalog, COMPACTION.database, CO
 
 
 class Owner(NamedTuple):
-    """Whose an object is; type is a PrincipalType of the interface."""
+    """The owner of an object; type is a PrincipalType of the interface."""
 
     name: str
     type: int | None
@@ -114,7 +114,7 @@ class OwnedTable(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """A database that is there, and the table that was asked for in it, if that is there."""
+    """The facts of an existing database, and of one of its tables if that exists too."""
 
     owner: Owner | None
     locations: tuple[str, ...]
@@ -122,7 +122,7 @@ class Facts(NamedTuple):
 
 
 def facts(session: Session, catalog: str, database: str, table: str | None) -> Facts | None:
-    """Return a database and a table of it; None for a database that is not there."""
+    """Return the facts of a database and of one of its tables; None for a missing database."""
     row = session.row(OBJECT, catalog_key=catalog, database_key=database, name_key=table or "")
     if row is None:
         return None
@@ -131,7 +131,7 @@ def facts(session: Session, catalog: str, database: str, table: str | None) -> F
 
 
 def tables_of(session: Session, catalog: str, database: str, names: Sequence[str] | None = None) -> dict[str, tuple[int, Owner | None]]:
-    """Return key and owner of tables of a database, all or those that are named, by name."""
+    """Return the key and the owner of tables of a database, by name: of all tables, or of the named ones."""
     if names is None:
         rows = session.rows(TABLES, catalog_key=catalog, database_key=database)
     else:
@@ -145,7 +145,7 @@ def names_of(session: Session, keys: Sequence[int]) -> dict[int, tuple[str, str,
 
 
 def names_among(session: Session, catalog: str, database: str, keys: Container[int]) -> set[str]:
-    """Return the names of the tables of a database whose keys are among many; all tables are read."""
+    """Return the names of a database's tables whose keys are among many. The query reads all tables of the database."""
     return {name for name, key in session.rows(TABLE_KEYS, catalog_key=catalog, database_key=database) if key in keys}
 
 
@@ -156,12 +156,12 @@ def function_owner(session: Session, catalog: str, database: str, name: str) -> 
 
 
 def database_owners(session: Session) -> dict[tuple[str, str], Owner | None]:
-    """Return whose each database is, by catalog and name."""
+    """Return the owner of each database, by catalog and name."""
     return {(catalog, name): owner(who, kind) for catalog, name, who, kind in session.rows(OWNERS)}
 
 
 def connector_owners(session: Session, name: str | None = None) -> dict[str, Owner | None]:
-    """Return whose data connectors are by name: of all, or of one, if it is there."""
+    """Return the owners of data connectors by name: of all, or of the named one if it exists."""
     rows = session.rows(CONNECTOR_OWNERS) if name is None else session.rows(CONNECTOR_OWNER, name_key=name)
     return {found: owner(who, kind) for found, who, kind in rows}
 
@@ -196,12 +196,12 @@ def own_tables(session: Session, catalog: str, database: str, names: Sequence[st
 
 
 def users_of_transactions(session: Session, keys: Sequence[int]) -> dict[int, str | None]:
-    """Return whose transactions are, by id."""
+    """Return the users of transactions, by id."""
     return dict(session.rows(USERS_OF_TRANSACTIONS, keys=list(keys)))
 
 
 def users_of_range(session: Session, low: int, high: int) -> dict[int, str | None]:
-    """Return whose the transactions from one id to another are."""
+    """Return the users of the transactions from one id to another, by id."""
     return dict(session.rows(USERS_OF_RANGE, low=low, high=high))
 
 
@@ -217,7 +217,7 @@ def compacted(session: Session, keys: Sequence[int]) -> list[tuple[int, str, str
 
 
 def around(session: Session, wanted: Collection[str]) -> list[places.PlaceRow]:
-    """Return the tables, partitions and databases at or in places, and the tables that contain these. Some may be beside them."""
+    """Return the tables, partitions and databases at or in places, and the tables that contain these. Others may be among them."""
     texts = [each[:LENGTH] for each in wanted]
     holding = {holder[:LENGTH] for each in wanted for holder in above(each)}
     return places.found(session, min(texts), max(text + END for text in texts), sorted(holding))

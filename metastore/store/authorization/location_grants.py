@@ -33,7 +33,7 @@ class LocationGrant(NamedTuple):
 
 
 def all_of(session: Session) -> list[LocationGrant]:
-    """Return all, ascending by principal and location."""
+    """Return all grants of locations, ascending by principal and location."""
     return [LocationGrant(*row) for row in session.rows(ALL)]
 
 
@@ -43,7 +43,7 @@ def of(session: Session, names: Sequence[str], kind: int) -> list[str]:
 
 
 def insert(session: Session, new: LocationGrant) -> None:
-    """Add one."""
+    """Add a grant of a location."""
     authorization_changes.note(session)
     session.insert(location_grants, principal_name=new.principal, principal_type=new.type, location=new.location)
 

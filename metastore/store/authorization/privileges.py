@@ -21,7 +21,7 @@ from metastore.store.schema.model import databases, partitions, privileges, tabl
 
 
 class PrivilegeObject(NamedTuple):
-    """The object of a privilege: the keys of its rows, None for those that do not belong to its type."""
+    """The object of a privilege: its type, and the keys of its rows. Keys that do not belong to the type are None."""
 
     object_type: int
     database_id: int | None = None
@@ -107,12 +107,12 @@ def _listing(equal: tuple[str, ...], absent: tuple[str, ...]) -> sa.Select[Any]:
 
 
 def find(session: Session, **filters: Any) -> list[StoredPrivilege]:
-    """Return the privileges that agree with the filters (see `FILTERS`) that are not None, in the order they were granted."""
+    """Return the privileges whose columns equal the filters (see `FILTERS`) that are not None, in the order of their grants."""
     return _find(session, filters, ())
 
 
 def on(session: Session, thing: PrivilegeObject, **filters: Any) -> list[StoredPrivilege]:
-    """Return the privileges on exactly one object that agree with further filters."""
+    """Return the privileges on exactly one object whose columns equal further filters, as in `find`."""
     own = thing._asdict()
     return _find(session, {**filters, **own}, tuple(name for name, value in own.items() if value is None))
 
@@ -159,7 +159,7 @@ def delete_of_connector(session: Session, name: str) -> None:
 
 
 def take_option(session: Session, keys: Sequence[int]) -> None:
-    """Take the option to grant privileges on."""
+    """Take the grant option from privileges."""
     authorization_changes.note(session)
     session.execute(TAKE_OPTION, keys=list(keys))
 

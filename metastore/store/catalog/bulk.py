@@ -35,7 +35,7 @@ STATEMENTS: dict[str, tuple[sa.Delete, ...]] = {
     "stored procedures": (sa.delete(procedures).where(procedures.c.database_id == sa.bindparam("key")),),
     "packages": (sa.delete(packages).where(packages.c.database_id == sa.bindparam("key")),),
 }
-"""The tables by kind, as `databases.contents` names it."""
+"""The statements that remove all objects of a kind, by the kinds of `databases.contents`."""
 
 
 def delete_contents(session: Session, database_id: int, kinds: Iterable[str]) -> None:

@@ -46,7 +46,7 @@ INSERTED = ("table_id", "kind", "name", "parent_table_id", "body")
 
 
 class Constraint(NamedTuple):
-    """A constraint with the names that its tables have now; `kind` as in the rows, `body` as the service made it."""
+    """A constraint with the present names of its tables; `kind` as in the rows, `body` as the service made it."""
 
     kind: str
     name: str
@@ -65,7 +65,7 @@ def _listing(filters: tuple[str, ...]) -> sa.Select[Any]:
 
 
 def find(session: Session, **filters: str | int | None) -> list[Constraint]:
-    """Return the constraints whose fields, and `table_id`, are those given that are not None, in the order they were added."""
+    """Return the constraints whose fields (or `table_id`) equal the filters that are not None, in the order of their addition."""
     given = {name: value for name, value in filters.items() if value is not None}
     rows = session.rows(_listing(tuple(sorted(given))), **{f"{name}_key": value for name, value in given.items()})
     return [Constraint(kind, name, orjson.loads(body), *names) for kind, name, body, *names in rows]
@@ -85,7 +85,7 @@ def delete(session: Session, table_id: int, name: str) -> bool:
 
 
 class StoredConstraint(NamedTuple):
-    """A row: of a constraint of the table `table_id`, which refers to the table `parent_table_id` if it is a foreign key."""
+    """The row of a constraint of the table `table_id`. A foreign key refers to the table `parent_table_id`."""
 
     id: int
     table_id: int

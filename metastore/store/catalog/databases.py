@@ -102,7 +102,7 @@ def update(session: Session, catalog: str, name: str, database: DatabaseStruct) 
 
 
 def contents(session: Session, key: int) -> list[str]:
-    """Return the kinds of things that are in a database: of those in `CONTENTS`, in its order."""
+    """Return the kinds of `CONTENTS` of which a database has objects, in the order of `CONTENTS`."""
     row = session.row(IN_USE, key=key)
     assert row is not None
     return [kind for kind, is_there in zip(CONTENTS, row, strict=True) if is_there]

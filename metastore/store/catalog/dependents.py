@@ -1,7 +1,7 @@
-"""Rename or remove the rows that transactions, locks and compactions keep of a table or partition, with it.
+"""Rename or remove the dependents of a table or partition with it: the rows of transactions, locks and compactions that name it.
 
-One function per change, with a fixed number of statements. Counters are first and components second, in the order in which commits take
-them; copies of counters follow, so that nothing that is under way keeps an old name. Source: Hive's OnRenameFunction and
+One function per change, with a fixed number of statements. Counters are first and components second, the order in which commits lock them.
+Rows with copies from counters follow, so that no row of a call under way keeps an old name. Source: Hive's OnRenameFunction and
 CleanupRecordsFunction.
 """
 
@@ -44,7 +44,7 @@ ORDER = (
 )
 PARTITIONED = tuple(table for table in ORDER if "partition" in table.c)
 KEYED = (write_id_counters, write_ids, write_id_ranges, min_history, compaction_metrics, materialization_rebuilds)
-"""Tables whose keys hold a table's name: rows that an earlier table left under the new name must not stand in the way."""
+"""Tables whose keys contain a table's name. Before a rename, the rows of an earlier table under the new name are removed from them."""
 
 
 def _of_database(table: sa.Table, name: str = "database_key") -> list[sa.ColumnElement[bool]]:
@@ -66,7 +66,7 @@ RENAME_PARTITION = [
     for table in (*PARTITIONED, lock_components)
 ]
 _HAS_FILES = compactions.c.properties.like(constant("%8:location%"))
-"""The type of an entry by which files of a dropped object are deleted: it outlives the object."""
+"""The condition of a queue entry by which files of a dropped object are deleted: it outlives the object."""
 
 
 def _deletable(table: sa.Table) -> list[sa.ColumnElement[bool]]:
@@ -91,8 +91,8 @@ DELETE_PARTITIONS = [
 def invalidate(session: Session, catalog: str, database: str, table: str | None = None) -> None:
     """Invalidate the cached rows of a table or database, here and in other processes.
 
-    Every statement that renames or drops a table, or gives transactions other write ids in it, calls this. The queue of the database's
-    locks is changed right before the commit: all locks there wait from then on.
+    Every function that renames or drops a table, or gives transactions other write ids in it, calls this one. It changes the queue of the
+    database's locks right before the commit: from then on, requests for locks in the database wait.
     """
     if table is not None:
         session.caches.tables.discard((catalog, database, table))
@@ -111,7 +111,7 @@ def rename_table(session: Session, old: TableKey, new: TableKey) -> None:
 
 
 def delete_write_ids(session: Session, table: TableKey, transactions: Sequence[int] | None = None) -> None:
-    """Remove the write ids of a table, or of some transactions in it, which ascend, since they get others."""
+    """Remove the write ids of a table, or only those of some transactions (ascending), which then get other write ids."""
     write_ids_rows.delete(session, table, transactions)
     invalidate(session, *table)
 

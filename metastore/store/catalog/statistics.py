@@ -31,7 +31,7 @@ DELETE_TABLE = sa.delete(table_statistics).where(OF_TABLE)
 _OF_PARTITION = sa.select(PARTITION_STATISTIC.columns).where(
     PARTITION_STATISTIC.partition_id == partitions.c.id, PARTITION_STATISTIC.engine == sa.bindparam("engine_key")
 )
-"""Not joined: PostgreSQL would read the statistics of all tables unless these are many times as many as the partitions'."""
+"""Not a join: PostgreSQL would then read the statistics of all tables, unless they are many times more than the wanted ones."""
 _OTHERS = _OF_PARTITION.where(PARTITION_STATISTIC.named.is_distinct_from(sa.bindparam("named", type_=sa.BigInteger())))
 _OF_PARTITIONS, _OTHERS_OF_PARTITIONS = (
     sa.select(partitions.c.name, columns.label("columns")).where(partitions.c.table_id == sa.bindparam("key"))
@@ -54,18 +54,18 @@ EMPTY = "AA=="
 """A ColumnStatisticsData without a member, as in the JSON."""
 
 _KINDS = {b2a_base64(head, newline=False).decode(): field for head, field in beginnings(ColumnStatisticsData).items()}
-"""The field of ColumnStatisticsData that is set, by how it begins in the JSON."""
+"""The fields of ColumnStatisticsData, by the first characters in the JSON of one in which the field is set."""
 _HEAD = 4
-"""Characters of such a beginning."""
+"""The number of first characters by which `_KINDS` recognises a field."""
 
 Encoded = dict[str, list[Any]]
 """Statistics by column, as in the JSON."""
 
 Stored = tuple[str, int]
-"""Statistics as they are stored for a partition, and the stand-in for the names of their columns."""
+"""Statistics as they are stored for a partition, and a hash of the names of their columns."""
 
 ColumnsOf = Callable[[int], Sequence[str] | None]
-"""From a row's key to the columns to remove, None for all."""
+"""A function from a row's key to the columns to remove, None for all."""
 
 
 class Partition(NamedTuple):
@@ -74,7 +74,7 @@ class Partition(NamedTuple):
     key: int
     name: str
     parameters: str
-    """As JSON."""
+    """The partition's parameters as JSON."""
     write_id: int
     row: Row
 
@@ -83,7 +83,7 @@ class Partition(NamedTuple):
         return dict(orjson.loads(self.parameters))
 
     def changed(self, parameters: Mapping[str, str], write_id: int) -> Partition:
-        """Return the partition with others."""
+        """Return the partition with other parameters and another write id."""
         return self._replace(parameters=orjson.dumps(parameters).decode(), write_id=write_id)
 
 
@@ -126,7 +126,7 @@ def _dump(columns: Encoded) -> str:
 
 @lru_cache(maxsize=16)
 def _named(names: tuple[str, ...]) -> int:
-    """Return the stand-in for the names of columns: hundreds of partitions of one request have the same."""
+    """Return a hash of the names of columns. It is cached: hundreds of partitions of one request have the same names."""
     return hash_of(orjson.dumps(sorted(names)).decode())
 
 
@@ -149,7 +149,7 @@ def of_partitions(session: Session, table_id: int, names: Sequence[str], engine:
 def of_other_columns(
     session: Session, table_id: int | None, names: Sequence[str], engine: str, columns: Collection[str]
 ) -> Later[dict[str, Encoded]]:
-    """Like `of_partitions`, together with the next statement, but without partitions that have statistics of just those columns."""
+    """Like `of_partitions`, together with the next statement, but without partitions whose statistics are of exactly these columns."""
     named = _named(tuple(columns))
     answer = session.enqueue(READ_OTHERS, key=table_id, names=ascending(names), engine_key=engine, named=named)
     return lambda: _by_name(answer.rows)

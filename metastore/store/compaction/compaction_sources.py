@@ -93,7 +93,7 @@ DELETE_METRIC = sa.delete(compaction_metrics).where(*METRIC)
 
 
 class Aborted(NamedTuple):
-    """The aborted transactions that wrote to one object: when the first began, in milliseconds, and how many they are."""
+    """The aborted transactions that wrote to one object: the time of the first one's beginning, in milliseconds, and their number."""
 
     object: CompactedObject
     first_started: int
@@ -101,12 +101,12 @@ class Aborted(NamedTuple):
 
 
 def written_since(session: Session, since: int) -> set[CompactedObject]:
-    """Return the objects that transactions committed since then, in milliseconds, wrote to."""
+    """Return the objects to which transactions wrote that were committed since a time in milliseconds."""
     return {CompactedObject(*row) for row in session.rows(WRITTEN_SINCE, since=since)}
 
 
 def compacted_since(session: Session, since: int, states: Sequence[str]) -> set[CompactedObject]:
-    """Return the objects with an entry that entered one of the states since then."""
+    """Return the objects with an entry that entered one of the states since a time in milliseconds."""
     return {CompactedObject(*row) for row in session.rows(ENDED_SINCE, since=since, states=list(states))}
 
 
@@ -142,7 +142,7 @@ def transaction_states(session: Session, keys: Sequence[int]) -> dict[int, tuple
 
 
 def ended(session: Session, keys: Collection[int]) -> set[int]:
-    """Return the transactions that were committed or aborted; one without a row has ended if all open ones are later."""
+    """Return the ended ones of some transactions. One without a row has ended if it is below all open ones."""
     found, lowest = transaction_states(session, sorted(keys)), min_open(session)
     return {key for key in keys if (found[key][0] != OPEN if key in found else key < lowest)}
 
@@ -166,7 +166,7 @@ def metric_version(session: Session, key: tuple[str, str, str, str]) -> int | No
 
 
 def update_metric(session: Session, key: tuple[str, str, str, str], version: int, value: int, threshold: int | None) -> bool:
-    """Change a metric if it still has the version; return whether it had."""
+    """Change a metric if it still has the version; return whether it was changed."""
     return session.execute(UPDATE_METRIC, **_metric(key), old_version=version, new_value=value, new_threshold=threshold) > 0
 
 

@@ -1,5 +1,5 @@
 """Rows of the compaction queue and its history, which are one table. One function per statement; the meaning of states is in
-`rules.compactions`.
+`rules.transactions.compactions`.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ OWNED: tuple[tuple[sa.Table, sa.Join, sa.ColumnElement[int]], ...] = (
         WRITE_ID_RANGE.first_write_id + (TRANSACTION.id - WRITE_ID_RANGE.first_transaction),
     ),
 )
-"""The tables of write ids, single or in ranges: each with the join to transactions, and the write id of such a pair."""
+"""The tables of write ids, single or in ranges: each with its join to transactions, and the write id of a row of the join."""
 
 _LOWEST_OPEN = sa.union_all(
     *(
@@ -175,11 +175,11 @@ BY_TIME = (
     sa.case((sa.and_(_ENDED > _STARTED, _ENDED > _COMMITTED), _ENDED), (_STARTED > _COMMITTED, _STARTED), else_=_COMMITTED).desc(),
     COMPACTION.enqueued_ms,
 )
-"""Hive's own order: the last change first, waiting entries last, the oldest of these first."""
+"""Hive's own order: by the time of the last change, descending. Waiting entries are last, the oldest of them first."""
 
 
 class CompactedObject(NamedTuple):
-    """The compacted object: a table, or with a name one of its partitions."""
+    """The compacted object: a table, or one of its partitions if that is set."""
 
     catalog: str
     database: str
@@ -237,7 +237,7 @@ class Clock(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """An entry that waits for the cleaner, with its worker's transaction and the first id that an open transaction may have."""
+    """An entry that waits for the cleaner, with its worker's transaction and the lowest id of all open and later transactions."""
 
     entry: QueueEntry
     clock: Clock
@@ -260,7 +260,7 @@ def of_object(session: Session, where: CompactedObject, states: Sequence[str]) -
 
 
 def watermark(session: Session, where: CompactedObject) -> int:
-    """Return the write id of a table below which all are committed or aborted: a compaction that began now would reach so far."""
+    """Return the write id of a table up to which all are committed or aborted: a compaction that begins now reaches it."""
     lowest_open, following = session.rows(WATERMARK, **named_object(where._replace(partition=None)))[0]
     return int(lowest_open) - 1 if lowest_open is not None else (following or 1) - 1
 
@@ -278,9 +278,10 @@ def insert_many(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def peek(session: Session, state: str, pool: str | None, before: int, version: str | None) -> bool:
-    """Return whether an entry in a state waits for a worker of a pool; without a pool for one of none, or since longer than `before`.
+    """Return whether an entry in a state waits for a worker of a pool.
 
-    Entries that a worker of the same `version` has put back do not count.
+    Without a pool it is an entry that names none, or one that was queued before the time `before`, in milliseconds. Entries that a worker
+    of the same `version` has put back do not count.
     """
     return session.exists(PEEKS[pool is not None], **_wanted(state, pool, before, version))
 
@@ -318,7 +319,7 @@ def _update(names: frozenset[str]) -> Any:
 
 
 def update(session: Session, keys: Sequence[int], states: Sequence[str], **values: Any) -> int:
-    """Change the entries that are still in one of the states; return how many."""
+    """Change the entries that are still in one of the states; return the number of changed ones."""
     return session.execute(
         _update(frozenset(values)), keys=list(keys), states=list(states), **{f"new_{name}": value for name, value in values.items()}
     )
@@ -331,7 +332,7 @@ def of_transaction(session: Session, transaction: int) -> QueueEntry | None:
 
 
 def note_commit(session: Session, transaction: int, following: int, now: int) -> None:
-    """Note on the entry of a transaction, if it has one, that it was committed `now`, and the first transaction that sees it."""
+    """Note the commit of a transaction at the time `now`, and the first transaction that sees it, on its entry if it has one."""
     session.execute(NOTE_COMMIT, key=transaction, following=following, now=now)
 
 
@@ -356,7 +357,7 @@ def is_silent(session: Session, state: str, since: int) -> bool:
 
 
 def revoke(session: Session, state: str, new_state: str, since: int) -> int:
-    """Give back entries whose worker, itself and through its transaction, has been silent since; return how many."""
+    """Give back entries whose worker has sent no heartbeat since a time, for itself or for its transaction; return their number."""
     return session.execute(REVOKE, state_key=state, new_state=new_state, since=since)
 
 

@@ -1,4 +1,4 @@
-"""Count changes of the facts for authorization: a cache of them sees by one number whether it may be outdated.
+"""Count changes of the facts for authorization: a cache of them checks by one number whether it may be outdated.
 
 It does not note the changes themselves.
 """
@@ -17,7 +17,7 @@ COUNTER = "authorization"
 def note(session: Session, by: Answer | None = None) -> None:
     """Count a change of roles, privileges, locations or owners of databases when the unit of work ends, once.
 
-    `by` is the answer to a statement that may have changed no row: then nothing was changed.
+    `by` is the answer to a statement that may have changed no row: then no change is counted.
     """
     session.before_commit(_count, by)
 
@@ -28,5 +28,5 @@ def _count(session: Session, changed: Collection[Answer | None]) -> None:
 
 
 def number(session: Session) -> int:
-    """Return how many there were."""
+    """Return the number of changes so far."""
     return counters.value(session, COUNTER)

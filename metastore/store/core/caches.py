@@ -3,16 +3,17 @@
 region           by                 holds                                        is right as long as
 columns          hash of content    decoded lists of columns                     always: content does not change
 storage_formats  hash of content    decoded storage formats                      always
-tables           names              rows of tables whose partitions changed      the row, which is locked before it counts, is the same
+tables           names              rows of tables whose partitions changed      the row is the same: it is locked and compared
 lock_queues      name               queues without a lock to wait for            `changes` of the queue's row are the same
 
-The user of an entry that may be outdated checks it against the database, so other processes need not notify. A statement that renames,
-drops or reallocates goes through `dependents.invalidate`. Nothing that a region returns can be changed in place: rows are tuples, lists and
-dicts come from `frozen`.
+The user of an entry that may be outdated checks it against the database, so other processes do not notify this one. A function that
+renames, drops or reallocates calls `dependents.invalidate`. Nothing that a region returns can be changed in place: rows are tuples, lists
+and dicts are made by `frozen`.
 
 Other memories are not regions, and `dependents.invalidate` does not reach them: users' privileges (`service.authorization.grants`, by a
-count of changes), which passwords fitted their hashes (`service.users`), numbers of objects (`service.observations`), answers of another
-server (`service.authorization.asking`), and hints (`service.hints`). Decision record 25 describes each.
+count of changes), the passwords that fitted their hashes (`service.accounts.users`), numbers of objects
+(`service.operations.observations`), answers of another server (`service.authorization.asking`), and hints (`service.call.hints`). Decision
+record 25 describes each.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Region(Generic[K, V]):
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.hits = self.misses = 0
-        """How often a value was there, and how often not; two threads at the same instant may count once."""
+        """The number of look-ups that found a value, and of look-ups that did not. Two threads at the same instant may count once."""
         self._values: dict[K, V] = {}
         self._lock = Lock()
 
@@ -66,11 +67,11 @@ class Region(Generic[K, V]):
 
 
 class QuietQueue:
-    """The queue of a database's locks as it was when its row had these `changes` (see `store.locks`)."""
+    """The queue of a database's locks as it was when its row had these `changes` (see `store.transactions.locks`)."""
 
     __slots__ = ("_quiet", "changes")
     LIMIT = 1000
-    """Sets of tables that are noted of one queue."""
+    """The largest number of combinations of lock types and tables that are noted for one queue."""
 
     def __init__(self, changes: int) -> None:
         self.changes = changes

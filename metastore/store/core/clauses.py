@@ -13,7 +13,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 
 class PerDatabase(sa.ClauseElement):
-    """A statement that some kinds of database have in their `own` words, by the kind, and the others in the usual ones."""
+    """A statement with an `own` form for some kinds of database, by the kind, and with the usual form for the others."""
 
     inherit_cache = False
 
@@ -25,13 +25,13 @@ class PerDatabase(sa.ClauseElement):
         return self._own.get(kind, self._usual)
 
     def compile(self, bind: Any = None, dialect: sa.Dialect | None = None, **options: Any) -> Any:
-        """Compile the statement that the dialect's kind of database has."""
+        """Compile the form of the statement for the dialect's kind of database."""
         assert dialect is not None
         return self.of(dialect.name).compile(bind, dialect, **options)
 
 
 class listed(FunctionElement[str]):  # noqa: N801  # a function in statements
-    """All values of a text as one, with commas between them, in no order; NULL for none."""
+    """All values of a text column as one text, with commas between them, in no order; NULL for none."""
 
     inherit_cache = True
     name = "listed"
@@ -54,7 +54,7 @@ class _Condition(sa.ColumnElement[bool]):
     inherit_cache = False
     type = sa.Boolean()
     _is_implicitly_boolean = True
-    """Or SQLAlchemy writes `(...) = 1` for SQLite and MySQL, which then find no row by an index."""
+    """Without it, SQLAlchemy writes `(...) = 1` for SQLite and MySQL, which then do not use an index."""
 
 
 class Among(_Condition):
@@ -81,9 +81,10 @@ def _among_mysql(element: Among, compiler: SQLCompiler, **kw: Any) -> str:
 
 
 class AmongKeys(_Condition):
-    """`(columns) IN (lists of one length, the values of one column each)`; but for PostgreSQL each column by itself, which may find more.
+    """A condition for several columns: the values of a row are at one position of lists, one list for each column.
 
-    PostgreSQL would use the first column alone as long as it does not know the number of rows.
+    PostgreSQL compares the columns together. The other databases compare each column by itself with its list, and may find more rows. For
+    conditions by column, PostgreSQL would use the first column alone as long as it does not know the number of rows.
     """
 
     def __init__(self, **columns: sa.ColumnElement[Any]) -> None:
@@ -103,19 +104,19 @@ def _among_keys_postgresql(element: AmongKeys, compiler: SQLCompiler, **kw: Any)
 
 
 def bound(columns: Iterable[str], but: Collection[str] = ()) -> dict[str, sa.BindParameter[Any]]:
-    """Return a parameter for each of the columns but some, by name: the values of an insert or update."""
+    """Return a parameter for each of the columns except `but`, by name: the values of an insert or update."""
     return {name: sa.bindparam(name) for name in columns if name not in but}
 
 
 def constant(value: int | str) -> sa.ColumnElement[Any]:
-    """Return a value, which holds no quote, that stands in the statement's text and is not a parameter of it."""
+    """Return a value, which contains no quote, as a part of the statement's text instead of a parameter."""
     return sa.literal_column(str(value) if isinstance(value, int) else f"'{value}'")
 
 
 def bare(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """Return a column as an expression that no index begins with: rows are to be found by the other conditions.
+    """Return a column as an expression for which no index is used: rows are to be found by the other conditions.
 
-    PostgreSQL may take all rows with a value of it to be fewer than those that are asked for by their ids.
+    PostgreSQL may estimate fewer rows with a value of the column than with the ids that are asked for.
     """
     return column.concat(sa.literal_column("''"))
 
@@ -123,7 +124,7 @@ def bare(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
 def unsynced(clause: sa.Update | sa.Delete) -> PerDatabase:
     """Return an update or delete whose commit PostgreSQL reports before it is on disk: a crash may undo it.
 
-    The statement ends the wait for the disk of its whole transaction, so it has to be alone in one.
+    Its whole transaction does not wait for the disk, so it has to be the only statement of one.
     """
     off = sa.func.set_config(*(sa.literal_column(text) for text in ("'synchronous_commit'", "'off'", "true")))
     return PerDatabase(clause, postgresql=clause.returning(off))
@@ -132,8 +133,8 @@ def unsynced(clause: sa.Update | sa.Delete) -> PerDatabase:
 def looked_up(rows: sa.Select[Any], column: sa.Column[Any], name: str) -> PerDatabase:
     """Return a query of the rows whose column is in the list bound as `name`, which `ascending` made.
 
-    PostgreSQL looks up one after the other. While it believes that there are few rows it would read all of them, and compare each with the
-    whole list: a thousand of ten thousand took it 84 ms instead of 2.
+    PostgreSQL looks up one item after the other. Otherwise, as long as it estimates few rows, it would read all of them and compare each
+    with the whole list: to find a thousand of ten thousand took 84 ms instead of 2.
     """
     given = sa.func.unnest(sa.cast(sa.bindparam(name), postgresql.ARRAY(sa.Text()))).table_valued("item").render_derived(name="given")
     found = rows.where(column == given.c.item).offset(sa.literal_column("0")).lateral("found")
@@ -144,5 +145,5 @@ def looked_up(rows: sa.Select[Any], column: sa.Column[Any], name: str) -> PerDat
 
 
 def ascending(items: Iterable[str]) -> list[str]:
-    """Return each once, in the order in which the databases compare text."""
+    """Return the distinct items, in the order in which the databases compare text."""
     return sorted({*items})

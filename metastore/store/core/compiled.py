@@ -11,9 +11,9 @@ from metastore.store.core.kinds import kind_of
 
 
 class Compiled(dict[ClauseElement, tuple[str, dict[str, Any], int]]):
-    """Texts of constructs for one kind of database, each with the literals that it holds and its kind (see `store.kinds`).
+    """Texts of constructs for one kind of database, each with the literals that it holds and its kind (see `store.core.kinds`).
 
-    A construct is compiled at its first use. Safe for threads: two that meet compile the same text.
+    A construct is compiled at its first use. Safe for threads: two at the same time compile the same text.
     """
 
     MAX_STATEMENTS = 5000

@@ -1,6 +1,6 @@
-"""Note whether a process reaches its database, and whether that takes changes: the log gets a line when this ends, and when it returns.
+"""Note whether a process reaches its database, and whether the database takes changes.
 
-It never connects itself.
+The log gets a line when one of these ends, and when it is so again. This module never connects itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from metastore import log
 
 CALM = 5.0
-"""Seconds without a refusal after which a change shows that changes are taken: on a full disk a small one may still find room."""
+"""Seconds without a refusal after which a change proves that changes are taken: a full disk may still have room for a small one."""
 
 
 class Contact:
@@ -25,16 +25,16 @@ class Contact:
         self.was_made = False
         """Whether a connection was ever opened."""
         self.loss = ""
-        """Why no connection could be opened, "" while the database is reached."""
+        """The reason for which no connection could be opened, "" while the database is reached."""
         self.refusal = ""
-        """Why the database takes no changes, "" as far as it is known to take them."""
+        """The reason for which the database takes no changes, "" as far as it is known to take them."""
         self._lost_at = self._refused_at = 0.0
         self._lock = threading.Lock()
         self._log = log.get("metastore.database").bind(database=database)
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Open a connection, and note whether that succeeds. Raises the errors of opening it."""
+        """Note whether a block that opens a connection succeeds. Raises the block's errors."""
         try:
             yield
         except Exception as error:

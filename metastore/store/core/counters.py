@@ -17,10 +17,10 @@ TRANSACTION = "transaction"
 
 
 def taking(table: sa.Table, column: str, first: int, raised: str | None = None) -> PerDatabase:
-    """Return the statement that adds `count` to the column of a row, which begins at `first`, and yields the sum.
+    """Return the statement that adds `count` to a column of a row and returns the sum. A new row begins at `first`.
 
-    Parameters are the columns of the table's key and `count`, and a value that the column `raised` is not below from then on. `take`
-    runs it.
+    Its parameters are the columns of the table's key, `count`, and a value to which the column `raised` is raised if it is lower. `take`
+    runs the statement.
     """
     value, count = table.c[column], sa.bindparam("count", type_=sa.BigInteger())
     keys: dict[str, Any] = {key.name: sa.bindparam(key.name) for key in table.primary_key.columns}
@@ -69,13 +69,13 @@ def value(session: Session, name: str) -> int:
 
 
 def share(session: Session, name: str) -> Later[int]:
-    """Return the last number, 0 before the first, and keep others from taking one until the transaction ends, with the next statement."""
+    """Return the last number issued, 0 before the first, with the next statement. No other is issued until the transaction ends."""
     answer = session.enqueue(SHARE, key=name)
     return lambda: int(answer.rows[0][0]) if answer.rows else 0
 
 
 def lock(session: Session, name: str) -> int:
-    """Keep others from taking a number, or from locking too, until the transaction ends; return the last, 0 before the first."""
+    """Keep others from locking a counter, or taking a number, until the transaction ends. Return the last number, 0 before the first."""
     found = session.number(LOCK, key=name)
     if found is None:
         session.insert_missing(counters, [{"name": name, "value": 0}])
@@ -84,11 +84,11 @@ def lock(session: Session, name: str) -> int:
 
 
 def set_last(session: Session, name: str, number: int) -> None:
-    """Let a number be the last issued by a locked counter."""
+    """Set the last number that a locked counter has issued."""
     session.execute(SET, key=name, new=number)
 
 
 def raise_to(session: Session, name: str, least: int) -> bool:
-    """Let the next number be above `least`; return whether it was lower."""
+    """Raise the last number issued to `least`; return whether it was lower."""
     session.insert_missing(counters, [{"name": name, "value": 0}])
     return session.execute(RAISE, key=name, least=least) > 0

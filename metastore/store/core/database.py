@@ -47,13 +47,13 @@ T = TypeVar("T")
 
 
 ATTEMPTS = 20
-"""How often a unit of work is begun after a serialization failure, a deadlock or a lost race for a key."""
+"""The number of serialization failures, deadlocks and lost races for a key after which a unit of work is given up."""
 
 BREAKS = 4
-"""How many connections may break under one unit of work: a request that is too large for the server breaks each of them."""
+"""The number of broken connections after which a unit of work is given up: a request too large for the server breaks each of them."""
 
 PATIENCE = 20.0
-"""Seconds for which a unit of work tries to reach a database that has answered before: a restart passes unseen."""
+"""Seconds for which a unit of work tries to reach a database that has answered before: a restart is not noticed."""
 
 
 class Session:
@@ -85,7 +85,7 @@ class Session:
 
     @property
     def notes_changes(self) -> bool:
-        """Whether fast paths use numbers of changes, which have to be kept then (see `Driver`)."""
+        """Whether fast paths use numbers of changes (see `Driver`), so that these have to be kept."""
         return self.database.driver.notes_changes
 
     def lowest(self, prefix: str) -> str:
@@ -101,7 +101,7 @@ class Session:
 
     @contextmanager
     def running(self, text: str) -> Iterator[None]:
-        """Count a statement whose text a driver made, and note how long it takes."""
+        """Count a statement whose text a driver made, and note its duration."""
         self.observe(text)
         began = perf_counter()
         try:
@@ -118,7 +118,7 @@ class Session:
             self._time.round_trip(text, began)
 
     def _statement(self, clause: ClauseElement, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return a statement's text and its parameters: `params`, which nothing else holds, in the form that the driver takes."""
+        """Return a statement's text and its parameters in the form that the driver takes. `params` is changed in place."""
         database = self.database
         text, literals, kind = database.compiled[clause]
         for key, value in params.items():
@@ -139,7 +139,7 @@ class Session:
         began = perf_counter()
         try:
             self.cursor.execute(text, values)
-            rows: Sequence[Row] = self.cursor.fetchall()  # SQLite finds them now
+            rows: Sequence[Row] = self.cursor.fetchall()  # SQLite finds the rows here
         finally:
             self._time.round_trip(text, began)
         return rows
@@ -151,7 +151,7 @@ class Session:
         return row
 
     def number(self, clause: ClauseElement, **params: Any) -> int | None:
-        """Return the number that the first row of a query begins with; None without rows, or where it has no value."""
+        """Return the first value of a query's first row as a number; None without rows, or for NULL."""
         row = self.row(clause, **params)
         return None if row is None or row[0] is None else int(row[0])
 
@@ -164,15 +164,16 @@ class Session:
         return [row[0] for row in self.rows(clause, **params)]
 
     def execute(self, clause: ClauseElement, **params: Any) -> int:
-        """Run a statement and return how many rows it matched."""
+        """Run a statement and return the number of rows that it matched."""
         self._run(clause, params)
         count: int = self.cursor.rowcount
         return count
 
     def enqueue(self, clause: ClauseElement, **params: Any) -> Answer:
-        """Run a statement together with the next one, or when its answer is asked for: PostgreSQL and MariaDB get them in one packet.
+        """Run a statement together with the next one, or when its answer is read: PostgreSQL and MariaDB get them in one packet.
 
-        Its errors are raised by the call that lets it run. Not for one that holds rows on which something outside the database depends.
+        Its errors are raised by the call that runs it. It is not for a statement that locks rows to protect something outside of the
+        database.
         """
         self.has_pending = True
         text, values = self._statement(clause, params)
@@ -198,7 +199,7 @@ class Session:
         return self.database.driver.insert_keyed(self, inserting(table, tuple(values)), values)
 
     def insert_below(self, above: Answer, table: sa.Table, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert rows, or none, below the one that was inserted just before: the first of the columns, which they lack, is its key."""
+        """Insert rows, or none, that refer to the row inserted just before. Its key is their first column, which `rows` lack."""
         given = list(rows)
         if given:
             self.database.driver.insert_below(self, above, table, columns, given)
@@ -221,9 +222,9 @@ class Session:
             self.database.driver.insert_many(self, table, columns, given, pipelined=True)
 
     def enqueue_upsert(self, table: sa.Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Insert rows, or none, as `enqueue` does it; a row that has the primary key of one is given its values instead.
+        """Insert rows, or none, as `enqueue` does. An existing row with the primary key of one gets its values instead.
 
-        For rows that are locked, or that nobody else can insert meanwhile.
+        For rows that are locked, or that no other transaction can insert meanwhile.
         """
         given = list(rows)
         if given:
@@ -232,7 +233,7 @@ class Session:
 
 @contextmanager
 def _timed(text: str = "") -> Iterator[None]:
-    """Note how long a round trip takes; `text` is its last statement, "" if that is not known."""
+    """Note the duration of a round trip; `text` is its last statement, "" if that is not known."""
     began = perf_counter()
     try:
         yield
@@ -266,7 +267,7 @@ class Database:
         self.driver: Driver = DRIVERS[backend](parsed)  # type: ignore[call-arg]  # every driver takes the URL
         self.observer: Callable[[str], None] | None = None
         self.statements = [0] * len(KINDS)
-        """How many statements of each kind this process has run."""
+        """The number of statements of each kind that this process has run."""
         self.caches = Caches()
         self.compiled = compiled_for(self.driver.dialect)
         self.pool = Pool(self._connect, pool_size)

@@ -37,7 +37,7 @@ LEVELS: tuple[Figure, ...] = (
 
 
 def totals(database: Database) -> list[float]:
-    """Return the numbers of `TOTALS`, those in seconds among them, in their order."""
+    """Return the values of `TOTALS` in their order; some are seconds."""
     regions, pool = database.caches.regions(), database.pool
     return [
         *database.statements,
@@ -60,7 +60,7 @@ def levels(database: Database) -> list[float]:
 
 
 class _Load:
-    """How many processors the process used of late, on the average of at least half a second."""
+    """The number of processors that the process used recently, as the average of at least half a second."""
 
     def __init__(self) -> None:
         self._at, self._used, self._load = time.monotonic(), time.process_time(), 0.0

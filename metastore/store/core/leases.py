@@ -29,27 +29,27 @@ GIVE_BACK = sa.update(leases).where(Among(LEASE.name, "names"), LEASE.holder == 
 
 
 def find(session: Session, name: str) -> tuple[str | None, int] | None:
-    """Return the holder of a lease and when it expires, in milliseconds; None for one that nobody ever had."""
+    """Return the holder of a lease and its end in milliseconds; None for a lease without a row."""
     row = session.row(FIND, key=name)
     return None if row is None else (row[0], row[1])
 
 
 def held(session: Session, now: int) -> tuple[str, str, int] | None:
-    """Return holder, name and end in milliseconds of the lease that is held for longest; None where nobody holds any."""
+    """Return holder, name and end in milliseconds of the held lease that ends last; None if no lease is held."""
     row = session.row(HELD, now=now)
     return None if row is None else (row[0], row[1], row[2])
 
 
 def add(session: Session, name: str) -> None:
-    """Add a lease that nobody has, if it is not there."""
+    """Add a lease without a holder, if it does not exist."""
     session.insert_missing(leases, [{"name": name, "holder": None, "expires_ms": 0}])
 
 
 def take(session: Session, name: str, who: str, now: int, until: int) -> bool:
-    """Take or extend a lease that is `who`'s or has expired; return whether it is `who`'s now."""
+    """Take or extend a lease that `who` holds or that has expired; return whether `who` holds it now."""
     return session.execute(TAKE, key=name, who=who, now=now, until=until) > 0
 
 
 def give_back(session: Session, names: Sequence[str], who: str) -> None:
-    """Let the leases expire that are `who`'s."""
+    """End the leases, among some names, that `who` holds."""
     session.execute(GIVE_BACK, names=list(names), who=who)

@@ -62,7 +62,7 @@ def upgrade(database: Database, progress: Callable[[str], None] = lambda _: None
 
 
 def missing(database: Database) -> int:
-    """Return how many revisions the schema is behind. Raises VersionMismatch as `upgrade` does."""
+    """Return the number of revisions that the schema lacks. Raises VersionMismatch as `upgrade` does."""
     found, known = current(database), revisions()
     return (len(known) - (known.index(found) + 1 if found is not None else 0)) if _behind(database) else 0
 

@@ -16,11 +16,11 @@ PATIENCE = 60.0
 
 
 class NoneIdle(TimeoutError):
-    """No connection came back in time: the database may be well."""
+    """No connection was returned in time; the database itself may work."""
 
 
 class _Waiter:
-    """A thread that waits: for a connection, or, if it is served without one, for room to open one."""
+    """A waiting thread. It is served with a connection, or without one, and may then open one itself."""
 
     __slots__ = ("connection", "served")
 
@@ -32,7 +32,7 @@ class _Waiter:
 class Pool:
     """At most `size` connections, opened when there is none to lend. Safe for threads; the longest waiting one is served first.
 
-    Taking and giving back are one step of a list each, which threads can not interrupt, as long as nobody waits.
+    As long as no thread waits, a connection is taken or given back by a single operation on a list, which other threads can not interrupt.
     """
 
     def __init__(self, connect: Callable[[], Any], size: int) -> None:
@@ -45,21 +45,21 @@ class Pool:
         self._lock = threading.Lock()
         self.waits = 0
         self.waited = 0.0
-        """How often no connection was idle, and for how many seconds one was then waited for, or opened."""
+        """The number of times that no connection was idle, and the seconds in which one was then waited for, or opened."""
 
     @property
     def size(self) -> int:
-        """How many connections there may be."""
+        """The largest number of connections."""
         return self._size
 
     @property
     def in_use(self) -> int:
-        """How many connections are lent."""
+        """The number of connections that are lent."""
         return max(0, self._opened - len(self._idle))
 
     @property
     def waiting(self) -> int:
-        """How many threads wait for one to come back."""
+        """The number of threads that wait for a connection."""
         return len(self._waiters)
 
     def take(self) -> Any:
@@ -80,12 +80,12 @@ class Pool:
                 self._serve()
 
     def distrust(self, connection: Any) -> None:
-        """Note that a connection broke, which is still to be given back: most likely all others that were open then have broken with it."""
+        """Note that a connection broke, which is still to be given back. All open ones are closed: most likely they broke with it."""
         if connection in self._trusted:
             self.close()
 
     def close(self) -> None:
-        """Close the connections that are not lent, and the others when they come back."""
+        """Close the connections that are not lent, and the others when they are given back."""
         self._trusted = set()
         idle, self._idle = self._idle, []
         self._drop(idle)

@@ -26,11 +26,11 @@ class Probe(NamedTuple):
     seconds: float
     """The seconds of the round trip."""
     ahead: float | None
-    """Seconds by which the clock of its machine is ahead of this one's, to a second; None where the database is a file."""
+    """Seconds by which the clock of the database's machine is ahead of this one's, to a second; None where the database is a file."""
 
 
 def probe(database: Database) -> Probe:
-    """Raises MetaError for a database that does not answer, or whose pooler loses sessions."""
+    """Return the answer of a database. Raises MetaError for one that does not answer, or whose pooler loses sessions."""
     with database.explained():
         database.driver.check()
         database.read(lambda session: session.row(sa.text("SELECT 1")))  # connects

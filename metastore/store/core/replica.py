@@ -17,14 +17,14 @@ from metastore.store.drivers.contract import Retry, Unavailable
 
 T = TypeVar("T")
 LOOK_EVERY = 1.0
-"""Seconds between two looks at the places that both have reached in the log of changes."""
+"""Seconds between two comparisons of the positions of primary and replica in the log of changes."""
 _ORIGIN: sa.ColumnElement[Any] = sa.literal_column("'0/0'::pg_lsn")
 WRITTEN = sa.select(sa.cast(sa.func.pg_current_wal_lsn() - _ORIGIN, sa.BigInteger))
 REPLAYED = sa.select(sa.cast(sa.func.pg_last_wal_replay_lsn() - _ORIGIN, sa.BigInteger)).where(sa.func.pg_is_in_recovery())
 
 
 class ReplicaDatabase(Database):
-    """The replica's own database. The primary answers where it can not."""
+    """The replica's own database. The primary answers queries that it can not answer."""
 
     patience = 0.0
 
@@ -34,7 +34,7 @@ class ReplicaDatabase(Database):
         self._failed = failed
 
     def read(self, work: Callable[[Session], T]) -> T:
-        """Run queries as `Database.read` does; on the primary where the replica is gone, or cancelled them to replay changes."""
+        """Run queries as `Database.read` does; on the primary if the replica is gone, or if it cancelled them to replay changes."""
         try:
             return super().read(work)
         except MetaError as error:
@@ -42,7 +42,7 @@ class ReplicaDatabase(Database):
         return self._primary.read(work)
 
     def snapshot(self, work: Callable[[Session], T]) -> T:
-        """Run queries as `Database.snapshot` does, likewise."""
+        """Run queries as `Database.snapshot` does; on the primary in the cases in which `read` uses it."""
         try:
             return super().snapshot(work)
         except MetaError as error:
@@ -50,14 +50,14 @@ class ReplicaDatabase(Database):
         return self._primary.snapshot(work)
 
     def _give_up(self, error: MetaError) -> None:
-        """Note that the replica failed; raise an error that is of another kind."""
+        """Note that the replica failed. Raise the error if it has another reason."""
         if not isinstance(error.__cause__, Unavailable | Retry):
             raise error
         self._failed()
 
 
 class Replica:
-    """Says whether reads may go to the replica: while all that was committed `staleness` seconds ago is there."""
+    """The choice between replica and primary: reads may use the replica while it has all that was committed `staleness` seconds ago."""
 
     def __init__(self, primary: Database, url: str, pool_size: int, staleness: float) -> None:
         self._primary = primary
@@ -65,21 +65,21 @@ class Replica:
         self.database = ReplicaDatabase(url, pool_size, primary, self._fail)
         self._fresh_until = 0.0
         self._written: deque[tuple[float, int]] = deque(maxlen=10_000)
-        """When the primary was looked at, and how far it had come."""
+        """The times of looks at the primary, each with its position in the log of changes."""
         self._stopped = threading.Event()
         self._log = log.get("metastore.replica")
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the replica is as near to the primary as it has to be."""
+        """Whether the replica has all changes that are older than `staleness`."""
         return time.monotonic() < self._fresh_until
 
     def start(self) -> None:
-        """Begin to look how far both have come."""
+        """Begin to compare the positions of both databases."""
         threading.Thread(target=self._keep_looking, daemon=True).start()
 
     def close(self) -> None:
-        """Look no more, and give the connections back."""
+        """Stop the comparison, and close the connections."""
         self._stopped.set()
         self.database.close()
 

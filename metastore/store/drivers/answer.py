@@ -1,4 +1,4 @@
-"""The answer of a statement that is sent together with a later one. A question before that sends the statements that wait."""
+"""The answer of a statement that is sent together with a later one. If it is read before, the pending statements are sent then."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from metastore.call_time import here
 
 T = TypeVar("T")
 Later = Callable[[], T]
-"""Reads a value from an answer: statements that are enqueued before it is called go to the database together."""
+"""A function that reads a value from an answer. Statements that are enqueued before its call are sent together."""
 
 
 class Answer:
@@ -25,7 +25,7 @@ class Answer:
         self._key: int | None = None
 
     def settle(self, rows: Sequence[tuple[Any, ...]], count: int, key: int | None = None) -> None:
-        """Note the answer; without `key` it is the first value of the first row."""
+        """Store the answer. Without `key`, the key is the first value of the first row."""
         self._wait_for, self._rows, self._count, self._key = None, rows, count, key
 
     def _wait(self) -> None:
@@ -44,7 +44,7 @@ class Answer:
 
     @property
     def count(self) -> int:
-        """How many rows were found or changed."""
+        """The number of rows that were found or changed."""
         self._wait()
         return self._count
 

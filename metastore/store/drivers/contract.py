@@ -1,13 +1,13 @@
 """A driver's work for its database, and its reading of the database's errors. Never begins a unit of work.
 
 UniqueViolation      a row with this key is there already
-ReferenceViolation   a row that others refer to was to go
+ReferenceViolation   a row that others refer to was to be removed
 Retry                nothing was done: begin again
 GuardFailed          a guard among the statements did not hold: nothing was done
 Unavailable          the connection broke before anything was committed
 Unwritable           the database takes no changes: nothing was done
 NoSuchTable          the schema has not been made
-BrokenAtCommit       it broke while the commit was on its way
+BrokenAtCommit       the connection broke during the commit
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from metastore.store.drivers.answer import Answer
 
 Row = tuple[Any, ...]
 FEW, MANY = 200, 10_000
-"""Rows that PostgreSQL is given as arrays in one statement, at once or later; more go by COPY, which runs alone.
-MariaDB and MySQL are given few in one statement, later; more go in packets of their own."""
+"""The largest numbers of rows that PostgreSQL gets as arrays in one statement: FEW at once, MANY later. More are sent by COPY, which runs
+alone. MariaDB and MySQL get up to FEW in one statement, later. More are sent in packets of their own."""
 
 
 class UniqueViolation(Exception):
@@ -60,7 +60,7 @@ class Unwritable(Exception):
 
 
 class Unstorable(Exception):
-    """A value is longer than its column, or of characters that the database does not hold."""
+    """A value is longer than its column, or has characters that the database can not store."""
 
 
 class NoSuchTable(MetaError):
@@ -68,11 +68,11 @@ class NoSuchTable(MetaError):
 
 
 class BrokenAtCommit(MetaError):
-    """The connection broke while the commit was on its way: its outcome is unknown."""
+    """The connection broke during the commit, whose outcome is unknown."""
 
 
 class Session(Protocol):
-    """The parts of `store.database.Session` that a driver uses."""
+    """The parts of `store.core.database.Session` that a driver uses."""
 
     cursor: Any
     has_pending: bool
@@ -163,7 +163,7 @@ class Driver:
         raise AssertionError(cls.name, table)
 
     def insert_many(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, pipelined: bool) -> None:
-        """Insert at least one row: all in one statement, or as one stream; `enqueue` as in `Session.enqueue_insert`."""
+        """Insert at least one row: all in one statement, or as one stream; `pipelined` to insert as `Session.enqueue_insert` does."""
         each = [dict(zip(columns, row, strict=True)) for row in rows]
         if len(each) == 1:
             (session.enqueue if pipelined else session.execute)(inserting(table, tuple(columns)), **each[0])
@@ -171,18 +171,18 @@ class Driver:
             session.executemany(inserting(table, tuple(columns)), each)
 
     def upsert(self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Insert at least one row, or give the one with its primary key these values, as `Session.enqueue_upsert` does: one statement."""
+        """Insert at least one row, or change the existing ones with the same primary keys, as `Session.enqueue_upsert`: one statement."""
         raise AssertionError(self.name, session, table, columns, rows)
 
     def insert_below(
         self, session: Session, above: Answer, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
     ) -> None:
-        """Insert at least one row, later; the first of the columns, which the rows lack, is the key of the row inserted just before."""
+        """Insert at least one row, later. The first column, which `rows` lack, is the key of the row inserted just before."""
         self.insert_many(session, table, columns, [(above.key, *row) for row in rows], pipelined=True)
 
 
 def on_conflict(table: sa.Table, columns: Sequence[str]) -> str:
-    """Return the clause that makes an insert of SQLite or PostgreSQL change the row that has its primary key."""
+    """Return the clause by which an insert of SQLite or PostgreSQL changes the existing row with the same primary key."""
     keys = list(table.primary_key.columns.keys())
     changes = ", ".join(f'"{column}" = excluded."{column}"' for column in columns if column not in keys)
     return f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"

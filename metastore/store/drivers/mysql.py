@@ -31,14 +31,14 @@ from metastore.store.drivers.contract import (
 )
 
 MIGRATION_LOCK = "LEFT(CONCAT('metastore-', DATABASE()), 64)"
-"""SQL of the migration lock's name, which may be no longer."""
+"""SQL for the name of the migration lock, cut to the longest allowed length."""
 MIGRATION_PATIENCE = 300
 """Seconds for which one server waits until another has brought the schema up to date."""
 MARK = "\x01"
 LONGEST_LIST = 2**30 - 1
-"""Characters, of four bytes each. MySQL 8 has 32 bits for its bytes: a list in a UNION would else be cut after 255 of them."""
+"""The longest list, in characters of four bytes. MySQL 8 has 32 bits for its bytes: a longer one in a UNION is cut after 255 of them."""
 OPTIONS = ("unix_socket", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_identity")
-"""Names in the query of a URL. Any of TLS makes the connection encrypted or fail."""
+"""Names that the query of a URL may have. With any of the names for TLS, a connection is encrypted or fails."""
 PADDED = "utf8mb4_bin"
 """A collation that fills up the shorter of two texts with spaces."""
 
@@ -169,7 +169,7 @@ class MySQLDriver(Driver):
         self, session: Session, table: sa.Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], *, first: str = "",
         otherwise: str = "",
     ) -> None:  # fmt: skip
-        """Insert rows in one statement; `first` stands before the values of each, `otherwise` after all."""
+        """Insert rows in one statement; `first` is put before the values of each row, `otherwise` after all rows."""
         row = f"({first}{_places(len(rows[0]))})"
         session.observe(f"INSERT INTO {table.name}")
         session.has_pending = True
@@ -192,7 +192,7 @@ class MySQLDriver(Driver):
         if code in (1406, 1366, 1153):
             return Unstorable
         if code in (1021, 1026, 1114, 1290, 1836) or (code == 1030 and "Got error 28 " in str(error.args[1])):
-            return Unwritable  # the disk is full, or it only reads
+            return Unwritable  # the disk is full, or the database is read-only
         if code in (2006, 2013, 2055, 1053, 1927) or isinstance(error, self.pymysql.err.InterfaceError):
             return Unavailable
         return None

@@ -1,7 +1,7 @@
 """Decode the answers of MariaDB and MySQL to statements. This module never touches a socket.
 
-Values are the same as from PyMySQL's own cursors. How to read a column is remembered by its description, which PyMySQL takes apart for
-each result: that is most of its work for a short one.
+Values are the same as from PyMySQL's own cursors. The converter of a column is cached by the column's description. PyMySQL parses the
+description for each result: that is most of its work for a short one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pymysql.converters import decoders, through
 from pymysql.protocol import FieldDescriptorPacket
 
 LONGEST = 0xFFFFFF
-"""Bytes of a packet that the next one continues."""
+"""The length of a packet that the next one continues, in bytes."""
 OK, NULL, LOCAL, END, ERROR = 0x00, 0xFB, 0xFB, 0xFE, 0xFF
 """First bytes of packets, or of values."""
 WIDTHS = {0xFC: 2, 0xFD: 3, 0xFE: 8}
-"""Bytes of a number by the byte before it, which is itself a number when it is smaller."""
+"""The length of a number in bytes, by the byte before it. A smaller byte is itself the number."""
 HEADER = Struct("<I").unpack_from
 """Reads the header of a packet: its length in three bytes, its number in one."""
 BINARY = 63
@@ -35,7 +35,7 @@ Converter = Callable[[bytes], Any]
 
 
 class Result(NamedTuple):
-    """The result of one statement: rows, the number of them, found or changed, and the key of a row that was inserted, 0 for none."""
+    """The result of one statement: rows, the number of rows found or changed, and the key of an inserted row, 0 or None without one."""
 
     rows: Sequence[Row]
     number: int
@@ -45,8 +45,8 @@ class Result(NamedTuple):
 class Answers:
     """The answers to the statements of one packet.
 
-    `more` returns at least so many further bytes, and may return later ones that are there; `number` is the first packet's.
-    A `mark` at the end of a text is taken away.
+    `more` returns at least the given number of further bytes, and possibly later ones that have arrived. `number` is the number of the
+    first packet. A `mark` at the end of a text is removed.
     """
 
     __slots__ = ("_at", "_data", "_mark", "_more", "_number", "ended", "status")
@@ -58,12 +58,12 @@ class Answers:
         self._at = 0
         self._number = number
         self.ended = False
-        """Whether the server says no more."""
+        """Whether the server sends no further results."""
         self.status = 0
-        """The server's, see `pymysql.constants.SERVER_STATUS`."""
+        """The status of the server, see `pymysql.constants.SERVER_STATUS`."""
 
     def read(self, results: list[Result]) -> None:
-        """Add all results; those before an error too. pymysql.Error for one of the server, RuntimeError when it asks for a file."""
+        """Add all results, also those before an error. pymysql.Error for an error of the server, RuntimeError if it asks for a file."""
         while not self.ended:
             packet = self._packet()
             kind = packet[0]
@@ -79,7 +79,7 @@ class Answers:
                 converters = _converters(tuple([self._packet() for _ in range(columns)]), self._mark)
                 self._packet()  # the end of the descriptions
                 rows = []
-                while (packet := self._packet())[0] != END or len(packet) >= 9:  # then it is the length of a value
+                while (packet := self._packet())[0] != END or len(packet) >= 9:  # a longer one is a row: END is a value's length
                     rows.append(_row(packet, converters))
                 results.append(Result(rows, len(rows), None))
                 self._end(packet, 3)
@@ -89,7 +89,7 @@ class Answers:
         self.ended = not self.status & SERVER_STATUS.SERVER_MORE_RESULTS_EXISTS
 
     def _packet(self) -> bytes:
-        """Return the next packet, whole. pymysql.Error for one that is an error."""
+        """Return the next packet, joined from its parts. pymysql.Error for a packet with an error."""
         packet = self._part()
         if len(packet) == LONGEST:
             parts = [packet]
@@ -117,19 +117,19 @@ class Answers:
         return data[start:end]
 
     def _fill(self, at: int, size: int) -> bytes:
-        """Drop the bytes before the position, and read on until at least so many are here."""
+        """Drop the received bytes before a position, and receive more until there are at least `size`."""
         rest = self._data[at:]
         self._data = rest + self._more(size - len(rest))
         return self._data
 
     def _lost(self, number: int) -> None:
-        if number == 0:  # MariaDB's last word when it stops or kills the connection
+        if number == 0:  # MariaDB's last packet when it stops or kills the connection
             raise err.OperationalError(CR.CR_SERVER_LOST, "Lost connection to MySQL server during query")
         raise err.InternalError(f"Packet sequence number wrong - got {number} expected {self._number}")
 
 
 def _number(packet: bytes, at: int) -> tuple[int, int]:
-    """Return the number that stands there, and where it ends."""
+    """Return the number at a position, and the position of its end."""
     size = packet[at]
     at += 1
     if size not in WIDTHS:

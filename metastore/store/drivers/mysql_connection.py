@@ -23,9 +23,9 @@ from metastore.store.drivers.answer import Answer
 from metastore.store.drivers.mysql_answers import Answers, Result, Row
 
 TOGETHER = 500_000
-"""Characters of statements that go together: the server takes no packet above its max_allowed_packet, by default 16 MiB."""
+"""Characters of statements that are sent together, at most: the server takes no packet above its max_allowed_packet, by default 16 MiB."""
 CHUNK = 65536
-"""Bytes that are asked of the system at once."""
+"""The number of bytes that are requested from the socket at once."""
 Parameters = dict[str, Any] | Sequence[Any]
 Asked = tuple[str, Answer | None]
 """A statement, and the answer that takes its result."""
@@ -55,7 +55,7 @@ def demanded_tls(query: Mapping[str, Any]) -> SSLContext | None:
 
 
 class PlainConnection(connections.Connection):
-    """PyMySQL's own, which shares the context of TLS with all others of its URL."""
+    """A connection of PyMySQL's own, which shares the context of TLS with all others of its URL."""
 
     def _create_ssl_ctx(self, options: Any) -> SSLContext:
         """Return one context for all connections, the database URL's if it has one."""
@@ -70,7 +70,7 @@ class MySQLConnection(PlainConnection):
     _execute_command: Callable[[int, bytes], None]
     _force_close: Callable[[], None]
     mark = ""
-    """The text after a value that ends in a space or in it, if any."""
+    """The text that is stored after a value that ends in a space or in this text, if any."""
 
     def cursor(self, *_: Any, **__: Any) -> MySQLCursor:  # type: ignore[override] # it has the methods of a cursor that the store uses
         """Return a cursor."""
@@ -94,7 +94,7 @@ class MySQLConnection(PlainConnection):
         self.server_status = answers.status
 
     def _receive(self, size: int) -> bytes:
-        """Return at least so many bytes."""
+        """Receive and return at least `size` bytes."""
         parts = []
         try:
             while size > 0:
@@ -122,7 +122,7 @@ class MySQLCursor:
         self.lastrowid: int | None = None
 
     def execute(self, query: str, args: Parameters | None = None) -> int:
-        """Run a statement, after the pending ones; return how many rows it returned, found or changed. pymysql.Error."""
+        """Run a statement, after the pending ones; return the number of rows that it returned, found or changed. pymysql.Error."""
         waiting, self._waiting = self._waiting, []
         waiting.append((self.mogrify(query, args), None))
         self._run(waiting)
@@ -178,7 +178,7 @@ class MySQLCursor:
         try:
             self._connection.ask(";".join([text for text, _ in asked]), results)
         finally:
-            for (_, answer), result in zip(asked, results, strict=False):  # an error is the last
+            for (_, answer), result in zip(asked, results, strict=False):  # after an error there are no further results
                 if answer is not None:
                     answer.settle(*result)
         self._rows, self.rowcount, self.lastrowid = results[-1]
@@ -193,7 +193,7 @@ class MySQLCursor:
         return query % tuple(self._literals(args))
 
     def _literals(self, values: Iterable[Any]) -> list[str | int]:
-        """Return the placeholders for values in a statement."""
+        """Return the literals for values in a statement, with the mark where a text needs it."""
         connection = self._connection
         plain = not connection.server_status & SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
         mark = connection.mark

@@ -36,9 +36,9 @@ from metastore.store.drivers.contract import (
 ADVISORY_LOCK = 0x6D657461
 """The migration lock: any number that no other program on the database uses."""
 PREPARES = "prepared_statements"
-"""The part of a URL's query that says whether statements may be prepared: not behind a pooler that parts sessions into transactions."""
+"""The part of a URL's query that allows prepared statements, which get lost behind a pooler that divides sessions into transactions."""
 WORTH = 8
-"""Rows from which on it is worth to look which values all of them have. A statement is remembered for each such set of columns."""
+"""The number of rows from which on equal values of a column are looked for. A statement is cached for each set of such columns."""
 
 
 class PostgreSQLDriver(Driver):
@@ -47,9 +47,9 @@ class PostgreSQLDriver(Driver):
     name = "postgresql"
     begin_snapshot = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
     settings = "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off"
-    """Plans are for any parameters, so that none is made for each call, and kept while tables grow: one that reads a whole table, made when
-    it was empty, would be used for 100,000 rows. Where there is no index, a plan then seems so dear that it would be compiled.
-    Statements that are not prepared are planned for their own parameters each time."""
+    """Plans are for any parameters, so that none is made for each call. They are kept while tables grow: a plan to read a whole table, made
+    when it was empty, would be used for 100,000 rows. With such plans switched off, a plan without an index has a cost so high that it
+    would be compiled. Statements that are not prepared are planned for their own parameters each time."""
 
     def __init__(self, url: URL) -> None:
         try:
@@ -64,7 +64,7 @@ class PostgreSQLDriver(Driver):
         self.connection, self.array = postgresql_cursor.PostgreSQLConnection, postgresql_values.array
         self.dialect = dialect.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
         self.prepares = self._prepares(url.query.get(PREPARES, "true"))
-        # With several hosts, which no text of a URL can name here.
+        # Arguments, which may name several hosts: the text of a URL can not.
         _, self.address = self.dialect.create_connect_args(self._plain(url))  # type: ignore[no-untyped-call]
 
     @staticmethod
@@ -75,7 +75,7 @@ class PostgreSQLDriver(Driver):
 
     @staticmethod
     def _plain(url: URL) -> URL:
-        """Return a URL without the options for this driver alone."""
+        """Return a URL without this driver's own options."""
         return url.difference_update_query([PREPARES])
 
     def connect(self) -> Any:
@@ -123,7 +123,7 @@ class PostgreSQLDriver(Driver):
         if isinstance(error, (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable)):
             return Retry
         if isinstance(error, (errors.DuplicateTable, errors.DuplicateObject)):
-            return Retry  # of two that make a listener's table at one time, one may fail because it exists, even with IF NOT EXISTS
+            return Retry  # of two statements that make a listener's table at the same time, one may fail, even with IF NOT EXISTS
         if isinstance(error, (errors.DiskFull, errors.IoError)):
             return Unwritable
         if isinstance(error, (self.psycopg.OperationalError, self.psycopg.InterfaceError, errors.ReadOnlySqlTransaction)):
@@ -163,7 +163,7 @@ class PostgreSQLDriver(Driver):
 
 
 class RowParameters:
-    """Rows as parameters: an array for each column, or one value where all of many rows have it; one array at least."""
+    """Rows as parameters: an array for each column, or one value if all of many rows have the same. At least one is an array."""
 
     def __init__(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
         self.values: dict[str, Any] = {}
@@ -190,7 +190,7 @@ def _returning_key(clause: Insert) -> Insert:
 
 @cache
 def _inserting(table: sa.Table, arrays: tuple[str, ...], scalars: tuple[str, ...], otherwise: str = "") -> sa.TextClause:
-    """Return PostgreSQL's insert of rows that are given in that way."""
+    """Return PostgreSQL's insert of rows that are given as `RowParameters`."""
     values = [*(f'given."{column}"' for column in arrays), *(_value(table, column) for column in scalars)]
     return sa.text(
         f'INSERT INTO "{table.name}" ({_names((*arrays, *scalars))}) SELECT {", ".join(values)} FROM {_given(table, arrays)}{otherwise}'

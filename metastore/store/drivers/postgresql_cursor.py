@@ -1,7 +1,7 @@
 """Connections to PostgreSQL whose cursors call libpq through psycopg's own layer for it (`psycopg.pq`), without psycopg's machinery above.
 
-A prepared statement costs the process 20 us instead of 60, and one that can wait goes out with the next, in libpq's pipeline
-mode: six statements that go as two take 110 us instead of 170. Errors are psycopg's. This module never begins a transaction by itself.
+A prepared statement costs the process 20 us instead of 60. A statement that can wait is sent with the next one, in libpq's pipeline mode:
+six statements that are sent as two take 110 us instead of 170. Errors are psycopg's. This module never begins a transaction by itself.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from metastore.store.drivers.answer import Answer
 from metastore.store.drivers.postgresql_values import BinaryArray, encoded
 
 MAX_PREPARED_STATEMENTS = 500
-"""How many texts a connection remembers; the oldest is forgotten first."""
+"""The largest number of texts that a connection remembers; the oldest one is forgotten first."""
 PLANS_LAST = 2.0
 """Seconds for which the plans of prepared statements are kept: one that was made while its tables were empty is bad when they have grown,
 and PostgreSQL itself makes it again only after it has analysed them, up to minutes later."""
 LONG = 1024
-"""Bytes of parameters of a statement that goes out at once although nobody needs its result: PostgreSQL has work for as long as the
-system takes to send it."""
+"""Bytes of parameters from which on a statement is sent at once, although its result is not needed yet: PostgreSQL works on it for as long
+as the system takes to send it."""
 GOOD = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY)
 PLACEHOLDER = re.compile(r"%\(([^)]+)\)s|%%")
 Statement = tuple[str, tuple[int, ...]]
@@ -35,17 +35,17 @@ Statement = tuple[str, tuple[int, ...]]
 
 
 class PostgreSQLConnection(psycopg.Connection[Any]):
-    """A connection that remembers which statements it has seen, by the name of those that are prepared."""
+    """A connection that remembers the statements that it has run, with the names of the prepared ones."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.statements: dict[Statement, bytes | None] = {}
         self.prepares = True
-        """Whether a statement that comes again is prepared."""
+        """Whether a statement is prepared when it is run again."""
         self.prepared = 0
         self.planned = time.monotonic()
         self.loading: Any = Transformer(self)
-        """Turns results into values; it remembers how, by type."""
+        """Turns results into values. It remembers the conversions by type."""
         self.input = select.poll()
         self.input.register(self.pgconn.socket, select.POLLIN)
 
@@ -78,7 +78,7 @@ Asked = tuple[_Message, Answer | None]
 
 
 class _Pipeline:
-    """Statements that have gone out in libpq's pipeline mode, and before some of them their preparation."""
+    """Statements that were sent in libpq's pipeline mode, some of them after their preparation."""
 
     __slots__ = ("asked", "prepared")
 
@@ -130,9 +130,9 @@ class PostgreSQLCursor:
         return self
 
     def enqueue(self, query: str, params: Mapping[str, Any] | None = None) -> Answer:
-        """Run a statement together with the next one. DataError or TypeError at once, all else then.
+        """Run a statement together with the next one. DataError or TypeError at once, all other errors when it runs.
 
-        In a transaction that has begun, a long one is sent at once, with the pending ones, and PostgreSQL works while the caller does.
+        In a transaction that has begun, a long one is sent at once, with the pending ones: PostgreSQL runs them while the caller goes on.
         """
         message = _message(query, params)
         answer = Answer(self._wait_for)
@@ -271,7 +271,7 @@ class PostgreSQLCursor:
 
     @property
     def rowcount(self) -> int:
-        """How many rows the last statement returned or changed."""
+        """The number of rows that the last statement returned or changed."""
         return int(self._result.command_tuples or 0)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
@@ -301,7 +301,7 @@ class PostgreSQLCursor:
             cursor.executemany(query, params)
 
     def copy(self, query: str) -> Any:
-        """Begin a COPY; psycopg's."""
+        """Begin a COPY, by a cursor of psycopg."""
         self.sync()
         return self._connection.full_cursor().copy(query)
 
@@ -333,7 +333,7 @@ def _message(query: str, params: Mapping[str, Any] | None) -> _Message:
 
 @lru_cache(maxsize=5000)
 def _parsed(query: str) -> tuple[bytes, tuple[str, ...], _Message | None]:
-    """Return a statement with numbered places for its parameters, and their names by number; all of its message if there are none."""
+    """Return a statement with numbered placeholders, the names of its parameters by number, and its message if it has none."""
     numbers: dict[str, int] = {}
 
     def place(found: re.Match[str]) -> str:

@@ -47,7 +47,8 @@ def encoded(value: Any) -> tuple[bytes | None, int]:
 def array(items: Sequence[Any]) -> BinaryArray | str:
     """Return a list of texts, numbers or None as a parameter. DataError, TypeError.
 
-    Texts go in binary form: PostgreSQL copies them where it would look for quotes. That form names the size of numbers, which go as text.
+    Texts are sent in binary form: PostgreSQL copies them and does not look for quotes. Numbers are sent as text, since the binary form
+    fixes their size.
     """
     kinds = {*map(type, items)}
     if str not in kinds:

@@ -1,4 +1,4 @@
-"""Rows of data connectors, and which databases name one. One function per statement."""
+"""Rows of data connectors, and the databases that name one. One function per statement."""
 
 from __future__ import annotations
 

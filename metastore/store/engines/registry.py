@@ -246,7 +246,7 @@ def set_state(session: Session, key: int, state: int) -> None:
 
 
 def set_serde(session: Session, key: int, serde: SerDeInfo) -> None:
-    """Let a serde read a version."""
+    """Set the SerDe that reads a version."""
     session.execute(SET_SERDE, key=key, serde_value=_serde_text(serde))
 
 
@@ -265,7 +265,7 @@ def _with_column(fields: frozenset[str]) -> sa.Select[Any]:
 
 
 def with_column(session: Session, filters: dict[str, str]) -> list[SchemaVersionDescriptor]:
-    """Return the versions with a column whose `name`, `comment` and `type`, as far as they are given, are these."""
+    """Return the versions with a column that has the given `name`, `comment` and `type`. The filters may lack some of these."""
     rows = session.rows(_with_column(frozenset(filters)), **{f"{field}_key": value for field, value in filters.items()})
     return [
         SchemaVersionDescriptor(schema=ISchemaName(catName=catalog, dbName=database, schemaName=schema), version=number)

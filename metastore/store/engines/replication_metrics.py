@@ -59,7 +59,7 @@ def of_execution(session: Session, execution: int) -> list[ReplicationMetrics]:
 
 
 def old(session: Session, before: int, most: int) -> list[int]:
-    """Return the executions of some metrics that began before a time or then."""
+    """Return the executions of some metrics that began at or before a time."""
     return session.column(OLD, before=before, most=most)
 
 

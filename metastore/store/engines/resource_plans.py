@@ -96,7 +96,7 @@ def insert(session: Session, full: WMFullResourcePlan) -> None:
 
 
 def update(session: Session, name: str, full: WMFullResourcePlan) -> None:
-    """Change the plan of a name, also its name: its contents do not hold the name."""
+    """Change the plan with a name, and possibly the name: the plan's contents do not contain it."""
     session.execute(UPDATE, namespace_key=full.plan.ns, name_key=name, **_values(full))
 
 

@@ -51,7 +51,7 @@ def find(session: Session, keys: list[int]) -> list[RuntimeStat]:
 
 
 def old(session: Session, before: int, most: int) -> list[int]:
-    """Return the keys of some statistics made before a time or then."""
+    """Return the keys of some statistics made at or before a time."""
     return session.column(OLD, before=before, most=most)
 
 

@@ -139,12 +139,12 @@ def delete(session: Session, key: int) -> None:
 
 
 def set_under_way(session: Session, key: int, next_time: int | None, execution: int | None) -> None:
-    """Note when a query is due next, and its execution that is under way, None for none."""
+    """Note the next time at which a query is due, and its execution that is under way, None for none."""
     session.execute(UNDER_WAY, key=key, next_time=next_time, execution_id=execution)
 
 
 def add_execution(session: Session, query: int, state: int, now: int, error: str | None = None) -> int:
-    """Add an execution that begins now, and that has ended unless its state is one of `RUNNING`; return its key."""
+    """Add an execution that begins now; return its key. Unless its state is one of `RUNNING`, it has ended as well."""
     runs = state in RUNNING
     return session.insert_keyed(
         scheduled_executions, query_id=query, state=state, start_time=now, end_time=None if runs else now,
@@ -158,13 +158,13 @@ def query_of(session: Session, execution: int) -> int | None:
 
 
 def state_of(session: Session, execution: int) -> tuple[int, int | None] | None:
-    """Return an execution's state and when it reported last; None for one that is not there."""
+    """Return an execution's state and the time of its last report; None for one that is not there."""
     row = session.row(STATE, key=execution)
     return None if row is None else (row[0], row[1])
 
 
 def report(session: Session, execution: int, state: int, now: int, executor_query_id: str | None, error: str | None) -> None:
-    """Note the state of an execution, and that it ended unless the state is one of `RUNNING`; fields that are None are not changed."""
+    """Note the state of an execution, which ends unless the state is one of `RUNNING`. Fields that are None are not changed."""
     runs = state in RUNNING
     session.execute(
         REPORT, key=execution, state=state, end_time=None if runs else now, report_time=now if runs else None,
@@ -183,7 +183,7 @@ def silent(session: Session, before: int, most: int) -> list[int]:
 
 
 def old(session: Session, before: int, most: int) -> list[int]:
-    """Return some executions that began before a time and have ended."""
+    """Return some executions that began at or before a time and have ended."""
     return session.column(OLD, before=before, most=most)
 
 

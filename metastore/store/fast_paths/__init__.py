@@ -1,6 +1,6 @@
 """Whole calls on transactions in one round trip to the database: on PostgreSQL one statement, on MariaDB one packet of several.
 
-`contract.FastPaths` describes each. `service.fast_paths` alone calls them.
+`contract.FastPaths` describes each. `service.transactions.fast_paths` alone calls them.
 """
 
 from metastore.store.core.database import Database

@@ -1,8 +1,8 @@
 """A fast path: one whole call on transactions in one round trip, with the call's row in the notification log.
 
-Each method returns None, with nothing changed, where the database has no such path or where the call needs more than the path does.
-The caller then takes the portable way, which does the same for every case. `event` is the row of the log, None where the log has none;
-numbers that only the database knows stand in its message as FIRST, LAST and WRITE_ID, and the statement replaces them.
+Each method returns None, with nothing changed, where the database has no such path or where the call needs more than the path does. The
+caller then takes the portable way, which does the same for every case. `event` is the row of the log, None where the log has none. FIRST,
+LAST and WRITE_ID are placeholders in its message for numbers that only the database knows: the statement replaces them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from metastore.store.transactions.transactions import COMPONENTS, LOCKS, RANGES,
 from metastore.store.transactions.write_ids import TableKey
 
 FIRST, LAST, WRITE_ID = -2, -1, -1
-"""Stand in a message for the first and the last opened transaction, and for the first write id."""
+"""Placeholders in a message for the first and the last opened transaction, and for the first write id."""
 BEFORE_WRITE_ID = '"writeIdList":['
 """The text before a write id in a message. No name looks like it, since JSON escapes quotes."""
 IN_PLACE_OF_WRITE_ID = f"{BEFORE_WRITE_ID}{WRITE_ID}"
 
 PLAIN = LOCKS | WRITE_IDS | COMPONENTS | RANGES
-"""Things that a transaction may hold that a fast path ends."""
+"""The bits of `holds` that a transaction may have if a fast path ends it."""
 
 
 class Ended(NamedTuple):
@@ -35,30 +35,30 @@ class Ended(NamedTuple):
 
 
 class Hint(NamedTuple):
-    """The caller's belief about a transaction. Hints choose the statements, which look for themselves whether they are true."""
+    """The caller's assumptions about a transaction. Hints choose the statements, which check the assumptions themselves."""
 
     type: int
     holds: int
     """Bits of `store.transactions`."""
     intents: int
-    """How many objects it writes to."""
+    """The number of objects to which the transaction writes."""
     intent: Intent | None
     """The object, with its write id, if it is the only one."""
     row_changes: bool
-    """Whether it updates or deletes rows: the commit then has conflicts to look for."""
+    """Whether the transaction updates or deletes rows: the commit then has to look for conflicts."""
 
 
 class LockAttempt(NamedTuple):
-    """A lock that is to be added if it waits for none."""
+    """A lock that is to be added if it has to wait for no other lock."""
 
     lock: NewLock
     parts: Sequence[Component]
     intents: Sequence[Intent]
-    """The writes that its open transaction announces."""
+    """The intents of the lock's open transaction."""
     wanted: OverlapScope
-    """The locks that it might wait for."""
+    """The scope of the locks for which it might wait."""
     known: Mapping[TableKey, KnownWriteId]
-    """Write ids of the transaction; others are looked up."""
+    """The known write ids of the transaction; other ones are looked up."""
 
     @property
     def bits(self) -> int:
@@ -95,7 +95,7 @@ class FastPaths:
     ) -> int | None:
         """Give a transaction, or consecutive ones, their first write ids in a table, ascending; return the first write id.
 
-        Without `in_batch` the only transaction is believed to have been opened alone, so that it is within no range of write ids.
+        Without `in_batch` the only transaction is assumed to have been opened alone, so that it is within no range of write ids.
         """
         return None
 

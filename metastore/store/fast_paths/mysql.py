@@ -25,7 +25,7 @@ from metastore.store.transactions.write_ids import TableKey
 
 Done = TypeVar("Done")
 MAX_INTENTS = 4
-"""Objects that a lock may write to: the write id of each is looked up by itself."""
+"""The largest number of objects to which the transaction of a lock may write: the write id of each is looked up by itself."""
 
 
 def _log(session: Session, event: LogRow | None, *numbers: tuple[str, sa.ColumnElement[Any]], **values: int) -> None:
@@ -147,7 +147,7 @@ def _completing(intent: Intent | None, *, checks_conflicts: bool) -> tuple[sa.Cl
 
 
 def _lock_unlooked(database: Database, new: LockAttempt) -> int | None:
-    """Add a lock without a look at others where this process saw none that it waits for, unless their queue has changed since."""
+    """Add a lock without a check of other locks, if this process saw none to wait for and the queue has not changed since."""
     wanted, transaction = new.wanted, new.lock.transaction_id
     quiet = locks.quiet(database, wanted)
     if quiet is None:
@@ -175,7 +175,7 @@ def _lock_unlooked(database: Database, new: LockAttempt) -> int | None:
 
 
 def _lock_looking(database: Database, new: LockAttempt) -> int | None:
-    """Add a lock if a look at the others, when its turn has come, finds none that it waits for."""
+    """Wait for the turn in the queues, and add a lock if it has to wait for no other lock."""
     wanted, transaction = new.wanted, new.lock.transaction_id
 
     def work(session: Session) -> tuple[Answer, Answer]:

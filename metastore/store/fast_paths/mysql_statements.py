@@ -46,7 +46,7 @@ TRANSACTION, COMPONENT, COUNTER, WRITE_ID_COUNTER, WRITE_ID_RANGE, QUEUE = (
 )
 
 _OVERFLOW: sa.ColumnElement[Any] = sa.func.exp(constant(1000))
-"""An error that the driver calls `GuardFailed`."""
+"""An expression whose error the driver reports as `GuardFailed`."""
 
 
 def _overflow_unless(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]:
@@ -55,14 +55,14 @@ def _overflow_unless(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]
 
 
 TAKEN: sa.ColumnElement[int] = sa.func.last_insert_id()
-"""The number that a counter gave to the statement before."""
+"""The number that the statement before took from a counter."""
 _FOUND_ONE = sa.func.row_count() == constant(1)
 """Whether the statement before found one row."""
 FOUND_ONE = sa.select(_overflow_unless(_FOUND_ONE))
 
 
 def _if_found_one(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-    """Return a value to be added, no id as it may become a float; it overflows unless the statement before found one row."""
+    """Return a value for a new row; it overflows unless the statement before found one row. Not for ids: it may become a float."""
     return sa.case((_FOUND_ONE, value), else_=_OVERFLOW)
 
 
@@ -93,7 +93,7 @@ MARK = {
     .values(holds=TRANSACTION.holds.bitwise_or(constant(WRITE_IDS)))
     for batch in (True, False)
 }
-"""With True also one of a batch, which may be within a range."""
+"""Note that an open transaction has write ids, if it had none before. With True, it may be one of a batch, which may be within a range."""
 TAKE_IF_FOUND_ONE = write_ids.NEXT.of("mysql").values(catalog=_if_found_one(sa.bindparam("catalog")))
 GIVE = sa.insert(write_id_rows).values(
     {
@@ -106,7 +106,7 @@ IN_RANGE = (
     .where(*(WRITE_ID_RANGE[name] == sa.bindparam(name) for name in TableKey._fields), *write_ids.overlaps(_TRANSACTION, _TRANSACTION))
     .limit(constant(1))
 )
-"""Overflows where a transaction is within a range: nobody adds one while the counter is held."""
+"""Overflows if a transaction is within a range: no range is added while the counter is held."""
 _OF_BATCHES = sa.select(sa.func.count()).where(*may_be_range(_LOWEST, _HIGHEST)).scalar_subquery()
 TAKE_ABOVE = (
     sa.update(write_id_counters)
@@ -133,9 +133,9 @@ COMPLETE = {
     False: _COMPLETE.values(committed_ms=sa.bindparam("now")),
     True: _COMPLETE.values(committed_ms=sa.bindparam("now"), commit_id=TAKEN),
 }
-"""Note that a transaction's intents are committed, if the statement before found one row; it overflows if something else is noted.
+"""Note that a transaction's intents are committed, if the statement before found one row. It overflows if there is another intent.
 
-With True also the commit id, which the statement before returned. The transaction's own row gets a mark from the housekeeper.
+With True it also notes the commit id, which the statement before returned. House keeping notes the mark in the transaction's own row.
 """
 _COUNTER_IF_FOUND_ONE = sa.update(write_id_counters).where(
     *(WRITE_ID_COUNTER[name] == sa.bindparam(name) for name in TableKey._fields), _FOUND_ONE
@@ -145,7 +145,7 @@ _TRANSACTIONS = sa.case((WRITE_ID_COUNTER.next > constant(0), constant(counters.
 _COMMIT_ID = sa.func.last_insert_id(
     sa.select(COUNTER.value).where(COUNTER.name == _TRANSACTIONS).correlate(write_id_counters).with_for_update(read=True).scalar_subquery()
 )
-"""The last id that was issued, as the id of a commit, which the next statement is given; from then on none is issued."""
+"""The last id that was issued, as the id of a commit, for the next statement. No id is issued from then on."""
 _CHANGE_PARTITION = _COUNTER_IF_FOUND_ONE.values(last_change=WRITE_ID_COUNTER.last_change + constant(0) * _COMMIT_ID)
 _LATER_CHANGE = sa.exists(
     sa.select(constant(1))
@@ -157,11 +157,11 @@ _LATER_CHANGE = sa.exists(
     .correlate(write_id_counters)
 )
 CHANGE_PARTITION = {False: _CHANGE_PARTITION, True: _CHANGE_PARTITION.where(sa.not_(_LATER_CHANGE))}
-"""Hold the counter of a table if the statement before found one row, and take the commit id, for a change of a partition: nothing is
-changed, the commit id is taken on the way.
+"""For a change of a partition: hold the counter of its table, if the statement before found one row, and take the commit id.
 
-With True, only if no other transaction changed the partition and committed since this one began: an UPDATE looks into other tables
-without locking their rows, as INSERT and DELETE would. It looks once it holds the counter, as the query depends on the row.
+The update changes no value. With True, it does this only if no other transaction changed the partition and committed since this one began.
+An UPDATE reads other tables without locking their rows, unlike INSERT and DELETE. It reads them once it holds the counter, as the query
+depends on the counter's row.
 """
 _CHANGE_TABLE = _COUNTER_IF_FOUND_ONE.values(last_change=_COMMIT_ID)
 CHANGE_TABLE = {False: _CHANGE_TABLE, True: _CHANGE_TABLE.where(WRITE_ID_COUNTER.last_change < _TRANSACTION)}
@@ -174,7 +174,10 @@ TURN = {
     .with_for_update()
     for held in (True, False)
 }
-"""Wait for the turn in queues that are all there; with True, if the statement before found one row. Of one, it returns the changes."""
+"""Wait for the turn in queues. It overflows unless all of them exist, and with True unless the statement before found one row.
+
+For one queue it returns the queue's `changes`.
+"""
 PASS = {
     held: sa.update(lock_queues)
     .where(QUEUE.name == sa.bindparam("queue"), QUEUE.changes == sa.bindparam("seen"), *([_FOUND_ONE] if held else []))
@@ -200,7 +203,7 @@ NOTE = sa.insert(transaction_components).values(
 
 @cache
 def end(type_: int, holds: int) -> sa.Update:
-    """End an open transaction of a type that holds no more."""
+    """Return the statement that ends an open transaction of a type with no other bits than `holds`."""
     return (
         sa.update(transactions)
         .where(_IS_ONE, IS_OPEN, TRANSACTION.type == constant(type_), TRANSACTION.holds.bitwise_and(constant(~holds)) == constant(0))
@@ -210,7 +213,7 @@ def end(type_: int, holds: int) -> sa.Update:
 
 @cache
 def logging(*numbers: tuple[str, sa.ColumnElement[Any]]) -> sa.Insert:
-    """Add a row to the notification log, in whose message numbers of the statement before replace some texts."""
+    """Return the insert of a row into the notification log. Numbers of the statement before replace texts in its message."""
     message: sa.ColumnElement[str] = sa.bindparam("message")
     for text, number in numbers:
         message = sa.func.replace(message, constant(text), number)

@@ -92,7 +92,10 @@ def _event(row: LogRow | None) -> dict[str, Any]:
 
 @cache
 def _opening(logs: bool) -> sa.Select[Any]:
-    """Do nothing when the ids from the lowest open one on are more than `most`: then the open ones have to be counted."""
+    """Return the statement that opens transactions.
+
+    It does nothing when there are more than `most` ids from the lowest open one on: then the open ones have to be counted.
+    """
     new_value = COUNTER.value + _COUNT
     taken = (
         postgresql.insert(counter_rows)
@@ -135,9 +138,9 @@ def _unchanged(plain: int) -> tuple[sa.ColumnElement[bool], ...]:
 
 @cache
 def _ending(commits: bool, logs: bool) -> sa.Select[Any]:
-    """End a transaction that holds no more than PLAIN. A commit includes its writes, unless they are of another operation than `inserting`.
+    """End a transaction that holds no more than PLAIN.
 
-    A transaction that wrote anything is not aborted.
+    A commit includes its writes, and does nothing if one has another operation than `inserting`. An abort does nothing if there are writes.
     """
     conditions = [
         TRANSACTION.id == _KEY,
@@ -230,7 +233,7 @@ def _lists(name: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -
 
 
 _TURN = constant("metastore.turn")
-"""A setting of the transaction: in how many queues it has its turn."""
+"""The name of a setting of the transaction: the number of queues in which it has its turn."""
 _HELD = QUEUES.subquery("held")
 _WAITING = sa.select(sa.func.set_config(_TURN, sa.cast(sa.func.count(_HELD.c.name), sa.Text()), sa.true())).select_from(_HELD)
 """Wait for the turn in queues. A queue that is made while another is waited for is not among them, though later statements find it."""
@@ -270,7 +273,7 @@ def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool]) -> sa.C
 
     The condition `where` has to hold. Where the table has a counter, one of these has to hold too:
 
-    1. No transaction from the lowest on has a write id. The counter says so once its row is held: other allocations are waited for.
+    1. No transaction from the lowest on has a write id. The counter shows this once its row is held: other allocations are waited for.
     2. The condition `free` holds.
     3. The transactions had no write id when the statement began, and the counter has the same version as then: each range changes it.
     """
@@ -313,7 +316,7 @@ def _taking(where: sa.ColumnElement[bool], free: sa.ColumnElement[bool]) -> sa.C
 def _allocating_range(logs: bool) -> sa.Select[Any]:
     """Allocate the first write ids of `count` transactions from `lowest` to `highest` as one range.
 
-    Their rows are neither changed nor held: of one that ends meanwhile it is as if it did so afterwards.
+    Their rows are neither changed nor held: if one ends meanwhile, the result is the same as if it ended afterwards.
     """
     may = sa.select(sa.func.count()).where(*may_be_range(_LOWEST, _HIGHEST))
     taken = _taking(may.scalar_subquery() == _COUNT, sa.false())

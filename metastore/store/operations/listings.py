@@ -82,7 +82,7 @@ PARTITIONS_AFTER, PARTITIONS_FROM = (
     _PARTITIONS.where(begins).order_by(PARTITION.name).limit(_MOST)
     for begins in (PARTITION.name > _text("low"), PARTITION.name >= _text("low"))
 )
-"""Two statements, because a database with two lower bounds in one begins at either."""
+"""Two statements, because in one with two lower bounds a database begins at either of them."""
 TRANSACTION_COLUMNS = (
     TRANSACTION.id,
     TRANSACTION.state,
@@ -255,7 +255,7 @@ def events_before(session: Session, filters: dict[str, str], before: int, after:
 
 
 def row_of_event(session: Session, key: int) -> tuple[int, LogRow] | None:
-    """Return the row of the log that would hold an event, with the id of its last."""
+    """Return the row of the log that would hold an event, with the id of the row's last event."""
     row = session.row(HOLDS_EVENT, key=key)
     return None if row is None else (int(row[0]), LogRow(*row[1:]))
 

@@ -41,7 +41,7 @@ class LogRow(NamedTuple):
     message: str
     format: str
     events: int = 1
-    """How many events of one change the row holds; their messages are then made from its message."""
+    """The number of events of one change in the row. The messages of several events are made from its message."""
 
 
 class NewWrite(NamedTuple):
@@ -58,7 +58,7 @@ class NewWrite(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """Which events are asked for: all with an id above `after`, that match every part that is not None."""
+    """The wanted events: all with an id above `after` that match every part that is not None."""
 
     after: int
     upto: int | None = None
@@ -68,11 +68,11 @@ class Filter(NamedTuple):
     types: Sequence[str] | None = None
     skipped: Sequence[str] | None = None
     with_unnamed: bool = False
-    """Whether events without catalog or database match any."""
+    """Whether events without a catalog or database match any filter for it."""
 
 
 class Matched(sa.ColumnElement[int]):
-    """The number in one list that stands where another list has a column's value; both are bound as text, divided by commas."""
+    """The number in one list at the position of a column's value in another list; both are bound as text, divided by commas."""
 
     inherit_cache = False
     type = sa.BigInteger()
@@ -109,7 +109,7 @@ PENDING = (
     .order_by(NOTIFICATION.id, NOTIFICATION.sequence)
     .limit(BATCH)
 )
-"""In the order of `sequence`. By that alone PostgreSQL would read the whole log where it believes that many have no id."""
+"""Ordered by `sequence`. By that alone, PostgreSQL would read the whole log if it estimates that many rows have no id."""
 HAS_PENDING = sa.select(NOTIFICATION.sequence, NOTIFICATION.events).where(NOTIFICATION.id.is_(None)).limit(1)
 LAST = sa.select(counters.VALUE.scalar_subquery(), sa.exists(HAS_PENDING))
 NUMBER = sa.update(notifications).where(Among(NOTIFICATION.sequence, "keys")).values(id=Matched(NOTIFICATION.sequence, "order", "ids"))
@@ -217,7 +217,7 @@ def find(session: Session, wanted: Filter, most: int) -> list[tuple[int, LogRow]
 
 
 def count(session: Session, wanted: Filter) -> int:
-    """Return how many events match a filter."""
+    """Return the number of events that match a filter."""
     (_, number), values = _asked(wanted)
     return session.number(number, **values) or 0
 
@@ -243,7 +243,10 @@ def writes(session: Session, transaction: int) -> list[WriteEventInfo]:
 
 
 def delete_oldest(session: Session, before: int, keep: int | None) -> int:
-    """Remove the first events as long as they are older than `before` (seconds) or more than `keep`; return how many, at most BATCH."""
+    """Remove the first rows as long as their events are older than `before` (seconds), or there are more than `keep` events.
+
+    Return the number of removed rows, at most BATCH.
+    """
     limit = 0 if keep is None else counters.value(session, COUNTER) - keep
     gone = []
     for key, time in session.rows(OLDEST):
@@ -256,7 +259,7 @@ def delete_oldest(session: Session, before: int, keep: int | None) -> int:
 
 
 def delete_oldest_writes(session: Session, before: int) -> int:
-    """Remove the writes of transactions before a time (seconds), in their order; return how many rows, at most BATCH."""
+    """Remove the writes of transactions before a time (seconds), in their order; return the number of rows, at most BATCH."""
     gone = []
     for key, time in session.rows(OLDEST_WRITES):
         if time >= before:

@@ -35,19 +35,19 @@ class Group(NamedTuple):
     """Rows of one state."""
 
     state: str
-    """The letter of it."""
+    """The letter of the state."""
     number: int
     oldest_ms: int | None
-    """When the oldest came, in milliseconds since 1970."""
+    """The time at which the oldest began or was queued, in milliseconds since 1970."""
 
 
 def object_counts(session: Session) -> dict[str, int]:
-    """Return how many objects of each kind there are. It reads an index of each table from end to end."""
+    """Return the number of objects of each kind. It reads an index of each table from end to end."""
     return {name: session.number(count) or 0 for name, count in COUNTS.items()}
 
 
 def open_transactions(session: Session) -> Group:
-    """Return the number of open transactions."""
+    """Return the number of open transactions, and the time at which the oldest began."""
     number, oldest = session.rows(OPEN_TRANSACTIONS)[0]
     return Group(OPEN, number, oldest)
 
@@ -63,15 +63,15 @@ def compaction_states(session: Session) -> list[Group]:
 
 
 def waiting_compactions(session: Session, state: str) -> list[tuple[str | None, int, int]]:
-    """Return the entries in a state by the worker's version that they bear: (version, number, when the oldest came in milliseconds)."""
+    """Return the entries in a state by their worker's version: (version, number, time at which the oldest was queued in milliseconds)."""
     return [(version, int(number), int(oldest)) for version, number, oldest in session.rows(WAITING, state_key=state)]
 
 
 def compactions_taken(session: Session) -> dict[str | None, int]:
-    """Return when workers of each version last took an entry, in milliseconds since 1970."""
+    """Return the time at which workers of each version last took an entry, in milliseconds since 1970."""
     return dict(session.rows(TAKEN))
 
 
 def lease_ends(session: Session) -> dict[str, int]:
-    """Return until when each periodic job is some server's, in milliseconds since 1970."""
+    """Return the end of the lease of each periodic job, in milliseconds since 1970."""
     return dict(session.rows(LEASES))

@@ -99,7 +99,7 @@ packages = table(
 )
 
 PART = name_type(300)
-"""Two columns of it are as much as MySQL can index as one key."""
+"""The longest text of which MySQL can index two columns as one key."""
 
 properties = table(
     "properties",

@@ -36,7 +36,7 @@ JSON_TEXT = Text().with_variant(mysql.LONGTEXT(), "mysql")
 
 
 def name_type(length: int) -> TypeEngine[str]:
-    """Return a text type that is compared by bytes; `length` counts characters and binds MySQL's indexes only."""
+    """Return a text type that is compared by bytes; `length` counts characters and is a limit on MySQL only, for its indexes."""
     return Text().with_variant(Text(collation="C"), "postgresql").with_variant(String(length), "mysql")
 
 
@@ -234,7 +234,7 @@ credentials = table(
     Column("expire_time", BigInteger),
     sqlite_autoincrement=True,
 )
-"""The server's own users: their passwords and keys, hashed (`service.users`). Times are in seconds."""
+"""The server's own users: their passwords and keys, hashed (`service.accounts.users`). Times are in seconds."""
 
 privileges = table(
     "privileges",
@@ -287,7 +287,7 @@ transactions = table(
     Column("ended_ms", BigInteger),
     Column("commit_id", BigInteger, comment="a mark not below that of its commit: who began above it sees its writes"),
     Column("holds", Integer, nullable=False, server_default="0", comment="bits of store/transactions.py: where it may have rows"),
-    Index(None, "state", "id", postgresql_where=text("state <> 'c'")),  # PostgreSQL may read a whole one for an id alone
+    Index(None, "state", "id", postgresql_where=text("state <> 'c'")),  # PostgreSQL may read all of a full index for an id
 )
 
 replicated_transactions = table(
@@ -343,7 +343,7 @@ write_id_ranges = table(
     *named_by_table(),
     Column("last_transaction", BigInteger, primary_key=True, autoincrement=False),
     Column("first_transaction", BigInteger, nullable=False, comment="its write id is the first, that of each following one is one higher"),
-    Column("first_write_id", BigInteger, nullable=False),  # no index but the key: PostgreSQL would use another one now and then
+    Column("first_write_id", BigInteger, nullable=False),  # only the key's index: PostgreSQL would use another one now and then
 )
 
 min_history = table(
@@ -519,4 +519,4 @@ deletions = table(
     Column("number", name_type(64), primary_key=True, comment="of a call that takes data away; begins with the time in milliseconds"),
     Column("taken_back", Integer, nullable=False, comment="1 where the call was not committed, and its data was put back"),
 )
-"""Which calls that take data away were committed (`service.deletion`)."""
+"""The calls that take data away, and whether they were committed (`service.changes.deletion`)."""

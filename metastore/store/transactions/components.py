@@ -38,7 +38,7 @@ COMPLETE = (
         ),
     )
 )
-"""Inserts keep having no commit id; PostgreSQL takes the type of one that is not given from there."""
+"""Inserts keep having no commit id. PostgreSQL takes the type of a missing `number` from their column."""
 DELETE_OPERATION = sa.delete(transaction_components).where(
     COMPONENT.transaction_id == sa.bindparam("key"), COMPONENT.operation == sa.bindparam("operation_key")
 )
@@ -48,7 +48,7 @@ OF_TABLE = (
     bare(COMPONENT.database) == sa.bindparam("database_key"),
     bare(COMPONENT.table) == sa.bindparam("table_key"),
 )
-"""Which of the rows of transactions are of a table; not to find them by: it may have one for each of very many partitions."""
+"""The condition that rows of given transactions are of a table. It is not to find rows by: a table may have very many."""
 DELETE_DYNAMIC = sa.delete(transaction_components).where(
     COMPONENT.transaction_id == sa.bindparam("key"), *OF_TABLE, COMPONENT.partition.is_(None)
 )
@@ -60,7 +60,7 @@ WRITES = (
 
 
 def has_no_conflicts(of: Any, min_open: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-    """Return whether no transaction from the lowest open one on may lose to the transaction of a committed row with these columns."""
+    """Return the condition of committed rows with which no transaction from the lowest open one on may conflict."""
     return sa.or_(of.commit_id.is_(None), of.commit_id < min_open)
 
 
@@ -116,7 +116,7 @@ def insert_completed(session: Session, transaction: int, intents: Iterable[Inten
 
 
 def writes_since(session: Session, tables: Iterable[tuple[str, str]], since: int) -> Answer:
-    """Ask for the commits at or after a commit id to tables (database, table), and perhaps to others, in order.
+    """Query the commits at or after a commit id to tables (database, table), in order. Commits to others may be among them.
 
     The query is sent together with the next statement.
     """

@@ -1,4 +1,4 @@
-"""Remove rows of transactions that nobody needs any more, a batch at a time. `service.house_keeping` decides which are needed."""
+"""Remove rows of transactions, a batch at a time. `service.transactions.house_keeping` decides which are not needed any more."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def lowest_needed(session: Session, min_open: int) -> int | None:
 
 
 def free_write_ids(session: Session, low: int, most: int) -> list[tuple[TableKey, int]]:
-    """Return write ids of transactions below an id, by table and ascending; the last of a range, if all of it is.
+    """Return write ids of transactions below an id that can be removed, by table and ascending; of a whole range, the last one.
 
     A table's write ids are removed in their order: missing ones count as seen, so none may be removed before a lower one that is not seen.
     """
@@ -141,7 +141,10 @@ def free_write_ids(session: Session, low: int, most: int) -> list[tuple[TableKey
 
 
 def delete_write_ids(session: Session, low: int, found: Sequence[tuple[TableKey, int]]) -> None:
-    """Remove these write ids and all lower ones of transactions below an id: a table made again since then numbers others' from 1."""
+    """Remove these write ids and all lower ones of transactions below an id.
+
+    A table that was made again since then gives the same numbers to later transactions, which keep them.
+    """
     up_to = [{**named(key), "last": last, "low": low} for key, last in dict(found).items()]
     for statement in DELETE_WRITE_IDS:
         session.executemany(statement, up_to)

@@ -1,12 +1,12 @@
-"""Rows of locks. One function per statement; `service.locks` decides whether a lock is granted.
+"""Rows of locks. One function per statement; `service.transactions.locks` decides whether a lock is granted.
 
 Requests on one database take their turn by locking its row in `lock_queues` first. Ids are issued while that row is held, so their order is
 the order in which the requests of a database see each other, not the order in which their transactions commit: once a lock exists, none
 with a smaller id can appear before it. The components of a lock are removed with it, by their foreign key.
 
-On MariaDB every added exclusive lock, of any kind, raises `changes` of that row. So readers and shared writers that had nothing to wait for
-have nothing as long as `changes` stay, and need no look: the region `lock_queues` of the caches notes it. The other databases look in the
-statement that adds the lock.
+On MariaDB every added exclusive lock, of any kind, raises `changes` of that row. Readers and shared writers that had no lock to wait for
+have none as long as `changes` stay the same, and do not look again: the region `lock_queues` of the caches notes this. The other databases
+look in the statement that adds the lock.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FIELDS = (
 """The columns of `Held`."""
 JOINED = locks.join(lock_components, COMPONENT.lock_id == LOCK.id).outerjoin(transactions, TRANSACTION.id == LOCK.transaction_id)
 ALL = sa.select(*FIELDS).select_from(JOINED)
-"""Without an order, and so the statements below: MariaDB 10.11 has crashed on the table that it makes to sort such a join."""
+"""Without an order, as the statements below: MariaDB 10.11 has crashed on the table that it makes to sort such a join."""
 _OF_TYPES = (Among(COMPONENT.database, "databases"), Among(COMPONENT.type, "types"))
 _WITHIN = sa.or_(COMPONENT.table.is_(None), Among(COMPONENT.table, "tables"))
 IN_DATABASES = ALL.where(*_OF_TYPES)
@@ -95,7 +95,7 @@ class Held(NamedTuple):
     agent: str | None
     heartbeat: int
     acquired: int | None
-    """The time since which it waits, for one that waits; None for one that an older server added."""
+    """The time of the grant, or the beginning of the wait of a lock that waits; None for a waiting lock that an older server added."""
     writers_wait: int
     number: int
     catalog: str
@@ -122,7 +122,7 @@ class NewLock(NamedTuple):
     agent: str | None
     heartbeat_ms: int
     acquired_ms: int
-    """The time since which it waits, for one that waits."""
+    """The time of the grant, or the beginning of the wait of a lock that waits."""
     writers_wait: int
 
 
@@ -131,9 +131,7 @@ Component = tuple[str, str, str | None, str | None, int]
 
 
 class OverlapScope(NamedTuple):
-    """The reach of components: the queues of their databases, whether they are all on tables, and the parameters of these
-    statements.
-    """
+    """The reach of components: the queues of their databases, whether all are on tables, and the parameters of `in_reach`."""
 
     queues: list[str]
     within_tables: bool
@@ -141,7 +139,7 @@ class OverlapScope(NamedTuple):
 
 
 def reach(parts: Collection[Component], types: Collection[int]) -> OverlapScope:
-    """Return the components that components of these types may overlap."""
+    """Return the scope of the components of these types that some components may overlap."""
     tables = {each[2] for each in parts}
     within = None not in tables
     values: dict[str, Any] = {"databases": sorted({each[1] for each in parts}), "types": sorted(types)}
@@ -170,13 +168,13 @@ def last_seen(database: Database, key: TableKey) -> QuietQueue | None:
 
 
 def quiet(database: Database, wanted: OverlapScope) -> QuietQueue | None:
-    """Return the seen state of the only queue if nothing had to be waited for then; None if something may."""
+    """Return the last seen state of the only queue if there was no lock to wait for; None for several queues, or if there may be one."""
     seen = database.caches.lock_queues.get(wanted.queues[0]) if len(wanted.queues) == 1 else None
     return seen if seen is not None and seen.is_quiet(_reached(wanted)) else None
 
 
 def saw_quiet(database: Database, wanted: OverlapScope, changes: int) -> None:
-    """Note for the `changes` of its only queue that there is nothing to wait for, if that holds while they stay."""
+    """Note for the `changes` of its only queue that there is no lock to wait for, if this is true as long as they stay the same."""
     (name,) = wanted.queues
     seen = database.caches.lock_queues.get(name)
     if seen is None or seen.changes != changes:
@@ -197,7 +195,7 @@ def _reached(wanted: OverlapScope) -> Hashable:
 
 
 def raise_changes(session: Session, queues: Collection[str]) -> None:
-    """Forget the seen states of queues."""
+    """Raise `changes` of queues, so that their seen states become invalid."""
     session.insert_missing(lock_queues, [{"name": name, "changes": 0} for name in sorted(queues)])
     session.enqueue(RAISE_CHANGES, names=sorted(queues))
 
@@ -209,19 +207,19 @@ def _note_counted(session: Session, parts: Collection[Component]) -> None:
 
 
 def wait_turn(session: Session, queues: Sequence[str]) -> Answer:
-    """Wait for the turn in queues, together with the next statement; the answer has those that are there. The turn lasts until the end."""
+    """Wait for the turn in queues, with the next statement; the answer has the existing ones. The turn ends with the transaction."""
     return session.enqueue(QUEUES, names=list(queues))
 
 
 def in_reach(*, within_tables: bool) -> tuple[sa.ColumnElement[bool], ...]:
-    """Return the condition for the components that those of a `reach` may overlap."""
+    """Return the conditions of the components in a `reach`."""
     return (*_OF_TYPES, _WITHIN) if within_tables else _OF_TYPES
 
 
 def overlapping(session: Session, parts: Collection[Component], types: Collection[int]) -> list[Held]:
-    """Return the components of these types, of all locks, that may overlap some, ascending, when it is their turn in the databases' queues.
+    """Wait for the turn in the databases' queues; return the components of these types, of all locks, that may overlap some.
 
-    The turn lasts until the transaction ends.
+    They ascend. The turn lasts until the transaction ends.
     """
     wanted = reach(parts, types)
     turn = wait_turn(session, wanted.queues)
@@ -234,7 +232,7 @@ def overlapping(session: Session, parts: Collection[Component], types: Collectio
 
 
 def _overlapping(session: Session, wanted: OverlapScope, before: int | None = None) -> Sequence[Row]:
-    """Return those that may overlap, of all locks or of those with a smaller id."""
+    """Return the rows of the components that may overlap, of all locks or of the locks with an id below `before`."""
     if before is None:
         return session.rows(ON_TABLES if wanted.within_tables else IN_DATABASES, **wanted.values)
     return session.rows(BEFORE_ON_TABLES if wanted.within_tables else BEFORE_IN_DATABASES, key=before, **wanted.values)
@@ -293,12 +291,12 @@ def release(session: Session, key: int) -> bool:
 
 
 def waiting(session: Session) -> list[tuple[int, int]]:
-    """Return the ids of locks that wait, and since when, in milliseconds."""
+    """Return the ids of locks that wait, and the beginning of each wait in milliseconds."""
     return [(key, since) for key, since in session.rows(WAITS)]
 
 
 def expired(session: Session, since: int, most: int) -> list[int]:
-    """Return locks without transaction whose last heartbeat is older, the lowest first."""
+    """Return locks without transaction whose last heartbeat is before `since`, the lowest first."""
     return session.column(EXPIRED, since=since, most=most)
 
 
@@ -308,7 +306,7 @@ def orphans(session: Session, most: int) -> list[int]:
 
 
 def expire(session: Session, keys: Sequence[int], since: int) -> int:
-    """Remove the locks whose last heartbeat is still older: a new one saves its lock. Return how many."""
+    """Remove the locks whose last heartbeat is still before `since`: a new one saves its lock. Return the number of removed ones."""
     held = session.column(LOCK_SILENT, keys=list(keys), since=since)
     if held:
         session.enqueue(DELETE, keys=held)

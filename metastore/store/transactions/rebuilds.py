@@ -41,28 +41,28 @@ def insert(session: Session, database: str, table: str, transaction: int, now: i
 
 
 def heartbeat(session: Session, database: str, table: str, transaction: int, now: int) -> bool:
-    """Note that a rebuild goes on; return whether the transaction does it."""
+    """Note a heartbeat of a rebuild; return whether the transaction does it."""
     return session.execute(HEARTBEAT, database_key=database, table_key=table, key=transaction, now=now) > 0
 
 
 def expire(session: Session, since: int) -> int:
-    """Forget rebuilds whose last heartbeat is older; return how many."""
+    """Forget rebuilds whose last heartbeat is before `since`; return their number."""
     return session.execute(EXPIRE, since=since)
 
 
 def expire_one(session: Session, database: str, table: str, since: int) -> None:
-    """Forget the rebuild of a view if its last heartbeat is older."""
+    """Forget the rebuild of a view if its last heartbeat is before `since`."""
     session.execute(EXPIRE_ONE, database_key=database, table_key=table, since=since)
 
 
 def committed(session: Session, tables: Sequence[TableKey], operations: Collection[str]) -> list[tuple[TableKey, int, int | None]]:
-    """Return table, transaction and write id of commits by some operations to tables, and perhaps to others."""
+    """Return table, transaction and write id of commits to tables by some operations. Commits to others may be among them."""
     names = {"databases": [key.database for key in tables], "tables": [key.table for key in tables]}
     rows = session.rows(COMMITTED, **names, operations=list(operations))
     return [(TableKey(*row[:3]), row[3], row[4]) for row in rows]
 
 
 def compacted(session: Session, tables: Sequence[TableKey]) -> list[tuple[TableKey, str, int | None]]:
-    """Return table, state and highest write id of the compactions of tables, and perhaps of others."""
+    """Return table, state and highest write id of the compactions of tables. Compactions of others may be among them."""
     rows = session.rows(COMPACTIONS, databases=[key.database for key in tables], tables=[key.table for key in tables])
     return [(TableKey(*row[:3]), row[3], row[4]) for row in rows]

@@ -1,4 +1,4 @@
-"""Rows of transactions. One function per statement; `service.commit` decides whether one may commit.
+"""Rows of transactions. One function per statement; `service.transactions.commit` decides whether one may commit.
 
 Ids come from a counter whose row is held until the new rows are committed, so a reader that sees an id as the highest sees all lower ones
 too. Rows are locked in this order: databases, tables and partitions; transactions, ascending; lock queues; write id counters, ascending;
@@ -25,9 +25,9 @@ OPEN, ABORTED, COMMITTED = "o", "a", "c"
 OF_COMPACTIONS = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION, TxnType.SOFT_DELETE})
 """Types of transactions that may have an entry in the compaction queue."""
 LOCKS, COMPONENTS, HISTORY, WRITE_IDS, REBUILD, RANGES = 1, 2, 4, 8, 16, 32
-"""Bits of the column `holds`: other tables in which there may be rows of the transaction. An end without them is one statement.
+"""Bits of the column `holds`: other tables in which there may be rows of the transaction. The end of one without bits is one statement.
 
-RANGES is set where several transactions are opened at once, and never later: that one may be within a range of `write_id_ranges`.
+RANGES is set where several transactions are opened at once, and never later: each of them may be within a range of `write_id_ranges`.
 """
 
 WROTE = COMPONENTS | WRITE_IDS | RANGES
@@ -40,12 +40,12 @@ def _is(state: str) -> sa.ColumnElement[bool]:
 
 
 def is_open(of: Any) -> sa.ColumnElement[bool]:
-    """Return whether transactions are open that their ids find: nobody is to look among all that are."""
+    """Return the condition of open transactions for a query that finds them by their ids, and not among all open ones."""
     return bare(of.state) == constant(OPEN)
 
 
 def may_be_range(lowest: sa.ColumnElement[int], highest: sa.ColumnElement[int]) -> tuple[sa.ColumnElement[bool], ...]:
-    """Return the conditions of those from one id to another that may be given write ids as a range."""
+    """Return the conditions of the transactions from one id to another that may be given write ids as a range."""
     return (
         TRANSACTION.id >= lowest,
         TRANSACTION.id <= highest,
@@ -124,13 +124,13 @@ DELETE_TARGET = sa.delete(replicated_transactions).where(
 
 
 _MARK = "m"
-"""Stands for a state in the row of the mark."""
+"""The text in the row of the mark that is in place of a state."""
 
 
 def _snapshot(*where: sa.ColumnElement[bool]) -> sa.CompoundSelect[Any]:
-    """Return the query of a row with the mark and the lowest open id, and one for each state: how many there are, and all ids as one text.
+    """Return the query of a row with the mark and the lowest open id, and of one for each state: the number of ids, and all as one text.
 
-    A row for each would take ten times as long where there are a hundred thousand.
+    A row for each id would take ten times as long if there are a hundred thousand.
     """
     ids = listed(sa.cast(TRANSACTION.id, sa.String()))
     return sa.union_all(
@@ -165,7 +165,7 @@ class StoredTransaction(NamedTuple):
 
 
 class Exceptions(NamedTuple):
-    """The parts of a snapshot; the ids in no order, `min_open` counts types that are left out of them."""
+    """The parts of a snapshot. The ids are in no order. `min_open` counts also the types that are left out of them."""
 
     mark: int
     min_open: int | None
@@ -190,7 +190,7 @@ Who = tuple[str | None, str | None, str | None]
 
 
 def take_ids(session: Session, count: int) -> Later[range]:
-    """Take ids, together with the next statement, and keep all others waiting for theirs until the transaction ends."""
+    """Take ids, together with the next statement. Other calls wait for theirs until the transaction ends."""
     answer = counters.take(session, counters.NUMBERS, count, name=counters.TRANSACTION)
     return lambda: range(counters.taken(answer) - count + 1, counters.taken(answer) + 1)
 
@@ -206,7 +206,7 @@ def min_open(session: Session) -> int:
 
 
 def open_count(session: Session) -> int:
-    """Count the open ones."""
+    """Return the number of open transactions."""
     return session.number(OPEN_COUNT) or 0
 
 
@@ -229,7 +229,7 @@ def lock(session: Session, key: int) -> Later[StoredTransaction | None]:
 
 
 def lock_many(session: Session, keys: Collection[int]) -> Later[list[StoredTransaction]]:
-    """Return the existing ones, ascending, and keep them from being changed, together with the next statement."""
+    """Return the existing ones of some transactions, ascending, and keep them from being changed, together with the next statement."""
     answer = session.enqueue(LOCK_MANY, keys=sorted(set(keys)))
     return lambda: [StoredTransaction(*row) for row in answer.rows]
 
@@ -252,7 +252,7 @@ def heartbeat(session: Session, key: int, now: int) -> bool:
 
 
 def heartbeat_range(session: Session, low: int, high: int, now: int) -> int:
-    """Note that the owner of the open transactions from `low` to `high`, both included, lives; return how many there are."""
+    """Note a heartbeat of the open transactions from `low` to `high`, both included; return their number."""
     return session.execute(HEARTBEAT_RANGE, low=low, high=high, now=now)
 
 
@@ -276,7 +276,7 @@ def add_holds_of_many(session: Session, keys: Sequence[int], bits: int) -> None:
 
 
 def timed_out(session: Session, since: int, since_replicated: int, most: int) -> list[int]:
-    """Return open ones whose last heartbeat is older, the lowest first."""
+    """Return open transactions whose last heartbeat is before `since` (`since_replicated` for replicated ones), the lowest first."""
     return session.column(TIMED_OUT, since=since, since_replicated=since_replicated, most=most)
 
 
@@ -299,20 +299,20 @@ def _numbers(count: int, text: str | None) -> list[int]:
 
 
 def shown(session: Session) -> tuple[int, list[Shown]]:
-    """Return the highest id and all that are open or aborted, ascending."""
+    """Return the highest id and all open or aborted transactions, ascending."""
     rows = session.rows(INFO, counter=counters.TRANSACTION)
     return (int(rows[0][0]) if rows else 0), [Shown(*row[1:]) for row in rows if row[1] is not None]
 
 
 def targets(session: Session, policy: str, sources: Sequence[int] | None = None) -> dict[int, int]:
-    """Return the transactions that replicate others, by the id at their source: of one policy, of some ids if given."""
+    """Return the transactions of a policy that replicate others, by the ids at their source: all, or the ones of some ids."""
     if sources is None:
         return dict(session.rows(TARGETS, policy_key=policy))
     return dict(session.rows(TARGETS_OF, policy_key=policy, sources=list(sources)))
 
 
 def insert_targets(session: Session, policy: str, pairs: Iterable[tuple[int, int]]) -> None:
-    """Note which transaction replicates which: pairs of the id at the source and ours."""
+    """Note the transactions that replicate others: pairs of the id at the source and the id here."""
     session.insert_many(replicated_transactions, ("policy", "source_id", "transaction_id"), [(policy, *pair) for pair in pairs])
 
 

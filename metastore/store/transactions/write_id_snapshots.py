@@ -38,12 +38,12 @@ _LAST_OF = sa.select(
     WRITE_ID_COUNTER.last_transaction,
 )
 LAST_OF = {True: _LAST_OF.where(*COUNTER), False: _LAST_OF.where(AMONG)}
-"""For one table, or for many."""
+"""The query for one table, or for many."""
 _NO: sa.ColumnElement[int] = constant(0)
 
 
 def _unranged(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
-    """Return a column as an expression without an index: MariaDB counts the rows of each range that exceptions leave of one."""
+    """Return a column as an expression without an index: MariaDB would count its rows in each range between two exceptions."""
     return column + _NO
 
 
@@ -68,16 +68,16 @@ def _unsettled() -> sa.ScalarSelect[str | None]:
 
 
 _LAST: sa.ColumnElement[int] = sa.literal_column(str(2**63 - 1))
-"""Above all ids. PostgreSQL takes a range with two ends to be small, one with an end that it does not know for a third of the table."""
+"""Above all ids. PostgreSQL estimates few rows for a range with two ends, and a third of the table for one end that it does not know."""
 
 
 @cache
 def snapshot_query(*, one: bool, excepts: bool) -> sa.CompoundSelect[Any]:
     """Return the query of a snapshot with or without exceptions, for one table or many: first a row for each table, then write ids.
 
-    Seen write ids are looked for in order, so that PostgreSQL uses the index: the lowest is most often seen, while rows of other tables may
-    be first in the heap. Ranges are returned with their table as one text, which costs a tenth of a row for each, except those whose
-    transactions are all settled: these are seen as a whole.
+    A seen write id is looked for in ascending order, so that PostgreSQL uses the index: the lowest is most often seen, while rows of other
+    tables may be first in the heap. The ranges of a table are returned in its row as one text, which costs a tenth of a row for each.
+    Ranges whose transactions are all settled are left out of it: they are seen as a whole.
     """
     seen = (
         sa.select(constant(1))
@@ -130,7 +130,7 @@ class Mark(NamedTuple):
     below: int | None
     seen: bool
     transaction: int
-    """None above it has a write id of the table."""
+    """No transaction above this one has a write id of the table."""
 
     def raised(self, below: int | None, *, seen: bool) -> Mark:
         """Return the snapshot with further write ids: the highest of a transaction of the snapshot, and whether one is seen."""
@@ -156,9 +156,9 @@ def seen_whole(session: Session, keys: Collection[TableKey]) -> dict[TableKey, M
 
 
 def snapshot(session: Session, keys: Collection[TableKey], mark: int, exceptions: Sequence[int]) -> SeenTables:
-    """Return the write id snapshots of tables, and perhaps of others, by a snapshot of transactions.
+    """Return the write id snapshots of tables by a snapshot of transactions. Other tables' snapshots may be among them.
 
-    Its exceptions ascend, and those above the mark are left out. Tables without write ids are missing; unseen write ids ascend.
+    The `exceptions` have to ascend; those above the mark are ignored. Tables without write ids are missing; unseen write ids ascend.
     """
     marks: dict[TableKey, Mark] = {}
     unseen: dict[TableKey, list[tuple[int, int]]] = {}

@@ -39,7 +39,7 @@ def same(one: Any, other: Any) -> tuple[sa.ColumnElement[bool], ...]:
 
 
 def number_of(transaction: sa.ColumnElement[int], table: Any) -> sa.ColumnElement[int]:
-    """Return as an expression the write id that a transaction has in the table of columns with its names; NULL for none."""
+    """Return the expression of a transaction's write id in a table, NULL for none; `table` has the columns with the table's names."""
     single = (
         sa.select(sa.func.max(WRITE_ID.write_id))
         .where(
@@ -108,10 +108,10 @@ _OF_TRANSACTION = sa.select(
     WRITE_ID_COUNTER.catalog, WRITE_ID_COUNTER.database, WRITE_ID_COUNTER.table, number_of(_KEY, WRITE_ID_COUNTER).label("write_id")
 )
 OF_TRANSACTION = {True: _OF_TRANSACTION.where(*COUNTER), False: _OF_TRANSACTION.where(AMONG)}
-"""For one table, or for many; those without a counter have no write ids."""
+"""The query for one table, or for many; tables without a counter have no write ids."""
 
 CHANGED = {True: _CHANGED.where(*COUNTER), False: _CHANGED.where(AMONG)}
-"""For one table, or for many."""
+"""The update for one table, or for many."""
 
 
 class TableKey(NamedTuple):
@@ -232,7 +232,7 @@ def last(session: Session, key: TableKey) -> int | None:
 
 
 def set_next(session: Session, key: TableKey, number: int) -> None:
-    """Let a table continue with a write id. Its counter must exist."""
+    """Set the next write id of a table. Its counter must exist."""
     session.execute(SET_NEXT, number=number, **named(key))
 
 
@@ -255,7 +255,7 @@ def lock_counters(session: Session, keys: Collection[TableKey]) -> Answer:
 
 
 def make_missing(session: Session, keys: Collection[TableKey], held: Answer) -> bool:
-    """Make the counters of tables that have none; return whether some had none: they are to be held then."""
+    """Make the missing counters of tables; return whether there were any, which are then to be held."""
     missing = set(keys) - {TableKey(*row) for row in held.rows}
     if missing:
         first = {"next": 1, "last_transaction": 0, "last_change": 0}
@@ -264,7 +264,7 @@ def make_missing(session: Session, keys: Collection[TableKey], held: Answer) -> 
 
 
 def note_changes(session: Session, keys: Collection[TableKey], commit_id: int) -> None:
-    """Note the commit of changes of tables as wholes, whose counters are held, where others use it; together with the next statement."""
+    """Note the commit of changes of whole tables, whose counters are held, if fast paths use it; together with the next statement."""
     if session.notes_changes and keys:
         session.enqueue(CHANGED[len(keys) == 1], commit_id=commit_id, **naming(keys))
 

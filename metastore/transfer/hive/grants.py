@@ -23,7 +23,7 @@ _OF = {
 }
 """Hive's tables: the number of a row, the privilege, the number or name of the object, and the kind of object."""
 Names = tuple[str | None, str | None, str | None, str | None]
-"""Catalog, database, table, partition; a data connector stands in the place of the table."""
+"""Catalog, database, table, partition; a data connector is in the place of the table."""
 
 
 def role_grants(schema: HiveSchema, _: Databases) -> Iterator[Record]:

@@ -1,7 +1,7 @@
-"""Find Hive's tables and columns, which each version of its schema and each kind of database spells otherwise, and read them.
+"""Find and read Hive's tables and columns, whose names differ between versions of its schema and kinds of database.
 
-On PostgreSQL some names are in capitals and some are not, and columns come and go between versions: one that is not there reads as NULL,
-and a table that is not there has no rows.
+On PostgreSQL some names are in capitals and some are not. Columns differ between versions: a missing one is read as NULL, and a missing
+table has no rows.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class HiveSchema:
         return self.session.rows(self._clause("numbers", table, (column,), by), value=value)
 
     def among(self, table: str, by: str, keys: Iterable[int], *columns: str, order: str | None = None) -> Iterator[Row]:
-        """Yield the rows in which a column is among numbers, that column first, for each in the order of another one."""
+        """Yield the rows in which a column is among numbers, that column first. Rows of one number are in the order of another column."""
         given = sorted({key for key in keys if key is not None})
         if not given or self.is_empty(table):
             return

@@ -31,7 +31,7 @@ COLUMNS = (
     "MAX_COL_LEN", "NUM_TRUES", "NUM_FALSES",
 )  # fmt: skip
 NONE = (b"HL", b"")
-"""Bytes that Hive 3 and 4 write for no bit vector or histogram."""
+"""Bytes that Hive 3 and 4 write in place of a missing bit vector or histogram."""
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 Statistics = dict[str, dict[str, list[Any]]]
 """Statistics by engine and column: type, when it was analysed, and the data."""
@@ -78,7 +78,7 @@ def _data(kind: str, row: Any, with_timestamps: bool) -> ColumnStatisticsData:
 
 
 def _decimal(text: str | None) -> Decimal | None:
-    """Return a decimal as Thrift has it: the digits as a number of as few bytes as Java writes, and where the point is."""
+    """Return a decimal as in Thrift: the unscaled number, in as few bytes as Java writes, and the scale."""
     if text is None:
         return None
     try:

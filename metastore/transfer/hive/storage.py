@@ -101,7 +101,7 @@ class Storage:
         return found
 
     def _skews(self, keys: list[int]) -> dict[int, Any]:
-        """Return of skewed descriptors the columns, the values and the places of values."""
+        """Return the skewed columns, the skewed values and their locations by descriptor."""
         schema = self._schema
         names = schema.lists("SKEWED_COL_NAMES", "SD_ID", keys, "SKEWED_COL_NAME")
         lists = schema.lists("SKEWED_VALUES", "SD_ID_OID", names, "STRING_LIST_ID_EID")

@@ -1,7 +1,7 @@
-"""The transactional state of a Java metastore as records: Hive and other clients go on with its numbers.
+"""The transactional state of a Java metastore as records: Hive and other clients continue with its numbers.
 
-Transactions that are open stay open under their ids: their clients may go on at the new server, and those that nobody heartbeats are
-aborted there. Hive 3 keeps its counter of ids in a table, Hive 4 in a sequence, whose last number its transactions show.
+Open transactions stay open under their ids. Their clients may continue at the new server, which aborts transactions without heartbeats.
+Hive 3 keeps its counter of ids in a table, Hive 4 in a sequence: its last number is found from the transactions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def transactions(schema: HiveSchema, _: Databases) -> Iterator[Record]:
     columns = ("TXN_STATE", "TXN_TYPE", "TXN_USER", "TXN_HOST", "TXN_AGENT_INFO", "TXN_STARTED", "TXN_LAST_HEARTBEAT")
     for rows in schema.pages("TXNS", "TXN_ID", *columns):
         for key, state, kind, user, host, agent, started, heartbeat in rows:
-            if key == 0:  # Hive 4 begins with it, so that there is one
+            if key == 0:  # Hive 4 begins with this row, so that the table is not empty
                 continue
             body = {
                 "state": state, "type": kind or 0, "user": user, "host": host, "agent": agent, "started_ms": started,
@@ -46,7 +46,7 @@ def transactions(schema: HiveSchema, _: Databases) -> Iterator[Record]:
 
 
 def replicated(schema: HiveSchema, _: Databases) -> Iterator[Record]:
-    """Yield which transactions replicate others."""
+    """Yield the transactions that replicate others."""
     for policy, source, target in schema.rows("REPL_TXN_MAP", "RTM_REPL_POLICY", "RTM_SRC_TXN_ID", "RTM_TARGET_TXN_ID"):
         yield Record("replicated_transaction", (policy, source), {"transaction_id": target})
 
@@ -78,8 +78,8 @@ def _milliseconds(time: datetime | None) -> int:
 def write_id_positions(schema: HiveSchema, _: Databases) -> Iterator[Record]:
     """Yield the next write id of each table.
 
-    Which transaction had the last, and when a table was changed as a whole, is not known where Hive forgot it: the last one of all is
-    taken, which no snapshot of a transaction to come is below.
+    The transaction of the last write id, and of the last change of a table as a whole, is not known where Hive has removed it. Then the
+    last transaction of all is used: no snapshot of a later transaction is below it.
     """
     last = last_transaction(schema)
     owners: dict[tuple[str, str], int] = {}
@@ -91,14 +91,14 @@ def write_id_positions(schema: HiveSchema, _: Databases) -> Iterator[Record]:
 
 
 def write_ids(schema: HiveSchema, _: Databases) -> Iterator[Record]:
-    """Yield which transaction has which write id."""
+    """Yield the write ids with their transactions."""
     columns = ("T2W_TXNID", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID")
     for transaction, database, table, write_id in schema.rows("TXN_TO_WRITE_ID", *columns):
         yield Record("write_id", (CATALOG, database, table, write_id), {"transaction_id": transaction})
 
 
 def min_history(schema: HiveSchema, _: Databases) -> Iterator[Record]:
-    """Yield behind which write ids open transactions may look."""
+    """Yield the lowest write ids that the snapshots of open transactions may still look behind."""
     for transaction, database, table, write_id in schema.rows("MIN_HISTORY_WRITE_ID", "MH_TXNID", "MH_DATABASE", "MH_TABLE", "MH_WRITEID"):
         yield Record("min_history", (transaction, CATALOG, database, table), {"write_id": write_id})
 
@@ -115,7 +115,7 @@ _COMPACTION = {
 
 
 def compactions(schema: HiveSchema, _: Databases) -> Iterator[Record]:
-    """Yield the queue of compactions and its history. One that a worker holds has it until the worker's time is out."""
+    """Yield the queue of compactions and its history. A worker's compaction stays with it until its heartbeat is too old."""
     for table, prefix in (("COMPACTION_QUEUE", "CQ_"), ("COMPLETED_COMPACTIONS", "CC_")):
         for rows in schema.pages(table, f"{prefix}ID", *(prefix + column for column in _COMPACTION.values())):
             for key, *values in rows:

@@ -65,7 +65,7 @@ class OwnReader:
         return {names for names in map(tuple, found) if selection.wants_key("table", names)}
 
     def changes(self, after: int) -> Changes | None:  # noqa: ARG002  # others have a log
-        """Return None: it has no log that is read."""
+        """Return None: the log of this database is not read."""
         return None
 
     def records(self, selection: Selection) -> Iterator[Record]:
@@ -117,7 +117,7 @@ def _record(stored: Stored, row: Row) -> Record:
 
 @cache
 def _statements(stored: Stored) -> tuple[sa.Select[Any], sa.Select[Any]]:
-    """Return the query of the first page, and of those after the row whose keys are bound as `after0` and so on."""
+    """Return the query of the first page, and of the pages after the row whose keys are bound as `after0` and so on."""
     query, paging = stored.select()
     first = query.order_by(*paging).limit(PAGE)
     after = [sa.bindparam(f"after{number}", type_=column.type) for number, column in enumerate(paging)]

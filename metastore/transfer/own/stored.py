@@ -27,15 +27,15 @@ class Stored(NamedTuple):
     key: tuple[str, ...]
     """Columns of the row that are the last parts of the key."""
     owner: str = ""
-    """The thing that the first parts of the key name: a database, table, schema, or for privileges anything; the row has its number."""
+    """The kind of owner that the first parts of the key name: database, table, schema, or any for privileges. The row has its number."""
     json: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     refers: str = ""
-    """The column with the number of another table, which the body has as its names."""
+    """The column with the number of another table; the body has the table's names."""
     derived: tuple[str, ...] = ()
-    """Columns that follow from others."""
+    """Columns that are derived from others."""
     is_kept: bool = False
-    """Whether rows that are there are changed in place: others refer to them."""
+    """Whether existing rows are changed in place, since other rows refer to them."""
 
     @property
     def owner_columns(self) -> tuple[str, ...]:

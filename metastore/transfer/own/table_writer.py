@@ -46,7 +46,7 @@ COLUMNS = {
     table_statistics: TABLE_COLUMNS,
     partition_statistics: PARTITION_COLUMNS,
 }  # fmt: skip
-"""Columns that are inserted, in the order of writing but for the tables, which come last."""
+"""The columns that are inserted. The rows are written in this order, except the rows of `tables`, which are written last."""
 IDS = (tables, partitions)
 LAST = {table: sa.select(sa.func.coalesce(sa.func.max(table.c.id), 0)) for table in IDS}
 KEYS = sa.select(databases.c.catalog, databases.c.name, databases.c.id)
@@ -191,7 +191,7 @@ PARTS = ("columns", "storage")
 
 
 def _encoded(content: Any) -> str:
-    """Return the body of a descriptor's row just as the store writes it: a later change of the table knows it by its hash."""
+    """Return the body of a descriptor's row exactly as the store writes it: a later change of the table finds it by its hash."""
     if isinstance(content, list):
         return descriptor_rows.encode_columns(FieldSchema(*column) for column in content)
     return descriptor_rows.encode_storage(descriptor_rows.StorageFormat(orjson.dumps(content).decode()).at(None, None))

@@ -56,14 +56,14 @@ class _Descriptors:
         self._known: set[str] = set()
 
     def load(self, hashes: set[int | None]) -> None:
-        """Read those that are not known yet."""
+        """Read the descriptors of hashes that are not known yet."""
         missing = [each for each in hashes.difference(self.hashes) if each is not None]
         for hash_, body in self._session.rows(BODIES, table_id=self._table, hashes=missing) if missing else ():
             self.contents[hash_] = canonical(orjson.loads(body))
             self.hashes[hash_] = content_hash(self.contents[hash_])
 
     def records(self, hashes: set[int | None]) -> Iterator[Record]:
-        """Yield the records of those that have not been yielded."""
+        """Yield the records of the descriptors that were not yielded before."""
         self.load(hashes)
         for hash_ in hashes:
             name = self.hashes[hash_]

@@ -105,7 +105,7 @@ class OwnWriter:
         return frozenset(self.database.read(lambda session: session.rows(TABLES)))
 
     def _check_unused(self) -> None:
-        """Raise InvalidOperation where a server holds a lease: it remembers rows that would be changed behind its back."""
+        """Raise InvalidOperation where a server holds a lease: the server caches rows that the move would change."""
         if migrate.current(self.database) is None:
             return
         now = int(time.time() * 1000)
@@ -129,16 +129,16 @@ class OwnWriter:
             )
 
     def _forget(self) -> None:
-        """Forget numbers of rows: they are others once the rows were rewritten."""
+        """Forget the numbers of rows: rewritten rows get other numbers."""
         for each in (self._tables, self._databases, self._schemas):
             each.clear()
 
     def is_filled(self) -> bool:
-        """Return whether a metastore was moved here: the emptiest has a catalog."""
+        """Return whether a metastore was moved here: even an empty one has a catalog."""
         return self.database.read(lambda session: session.exists(HAS_CATALOGS))
 
     def last_event(self) -> int:
-        """Return the id of the last event that is taken to have happened."""
+        """Return the id of the last event by the counter of the notification log."""
         return self.database.read(lambda session: counters.value(session, COUNTERS["notification"]))
 
     def remove(self, names: Collection[Key]) -> None:
@@ -156,8 +156,8 @@ class OwnWriter:
     def remove_others(self, kinds: Collection[str], seen: Mapping[str, Collection[Key]]) -> None:
         """Remove the objects outside of tables that a source does not have any more, after its others were written.
 
-        `kinds` are those of which it has all, `seen` the keys that it has of catalogs, databases and roles, and the other kinds of which it
-        has any.
+        `kinds` are the kinds that the source has completely. `seen` has the kinds of its records, with the keys of its catalogs, databases
+        and roles.
         """
         self.database.write(partial(self._remove_others, kinds=kinds, seen=seen))
         self._forget()
@@ -181,7 +181,9 @@ class OwnWriter:
         return [((name,), 0) for (name,) in session.rows(sa.select(BY_KIND[kind].table.c.name))]
 
     def _remove_kept(self, session: Session, kind: str, key: Key, number: int) -> None:
-        """Remove a catalog, database or role, a database with its wanted tables: the source may drop them after it has listed its tables.
+        """Remove a catalog, database or role.
+
+        A database is removed with its wanted tables: the source may drop them after it has listed its tables.
 
         A database with other contents stays, and so does its catalog.
         """
@@ -212,7 +214,7 @@ class OwnWriter:
         self.database.write(authorization_changes.note)
 
     def _write_kind(self, kind: str, records: Iterator[Record]) -> None:
-        """Write records of a kind in batches. The three ways to write one return the lines of the records that they skip."""
+        """Write records of a kind in batches. The three methods for a batch return a line for each skipped record."""
         write = self._positions if kind == "position" else self._kept if kind in ("role", "catalog", "database") else self._plain
         is_first = True
         batch = _take(records)

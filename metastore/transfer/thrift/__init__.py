@@ -1,1 +1,1 @@
-"""Records of any metastore that speaks Thrift, of Hive 2.3 to 4.x."""
+"""Records of any metastore with the Thrift interface, of Hive 2.3 to 4.x."""

@@ -25,7 +25,7 @@ class Calls:
     """A metastore that is asked by several threads. A call that fails raises MetaError, which names the method."""
 
     def __init__(self, connect: Callable[[], Client], connections: int = 4, rate: float | None = None) -> None:
-        """`rate` is how many calls may begin in a second."""
+        """`rate` is the number of calls that may begin in a second."""
         self._idle: SimpleQueue[Client] = SimpleQueue()
         self._clients = [connect() for _ in range(connections)]
         for client in self._clients:
@@ -42,11 +42,11 @@ class Calls:
             client.close()
 
     def knows(self, method: str) -> bool:
-        """Return whether no call has shown yet that the server does not know a method."""
+        """Return whether no call has shown yet that the server lacks a method."""
         return method not in self._unknown
 
     def ask(self, method: str, *arguments: Any, absent: Any = None, missing: tuple[type[Exception], ...] = ()) -> Any:
-        """Return the result of a method; `absent` from a server that does not know it, or that raises one of the errors `missing`."""
+        """Return the result of a method; `absent` from a server that lacks it, or that raises one of the errors `missing`."""
         if method in self._unknown:
             return absent
         self._wait()
@@ -64,7 +64,7 @@ class Calls:
             self._idle.put(client)
 
     def find(self, method: str, *arguments: Any, absent: Any = None) -> Any:
-        """Return the result of a method about an object; `absent` for one that is gone, and from a server that does not know the method."""
+        """Return the result of a method about an object; `absent` for one that is gone, and from a server that lacks the method."""
         return self.ask(method, *arguments, absent=absent, missing=(NoSuchObjectException,))
 
     def _wait(self) -> None:

@@ -1,4 +1,4 @@
-"""Constraints of tables over Thrift: one struct for each column of each, which are put together into bodies of records."""
+"""Constraints of tables over Thrift: a constraint is one struct for each of its columns, which are joined into the body of a record."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Read the records of a metastore over Thrift, with several connections and as fast as is allowed. It changes nothing.
 
 The calls are not of one moment, unless writers are stopped meanwhile: an object that is dropped after it was listed is left out. Objects
-that no method returns are not read (`KINDS_READ`), and statistics have no time of their making, and from Java's servers no bit vectors.
+that no method returns are not read (`KINDS_READ`), and statistics lack the time of their making, and from Java's servers also bit vectors.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ThriftReader:
     """A server as a source of records."""
 
     def __init__(self, uri: str, connect: Callable[[], Client], connections: int = 4, rate: float | None = None) -> None:
-        """`rate` is how many calls may begin in a second. MetaError when a call fails."""
+        """`rate` is the number of calls that may begin in a second. MetaError when a call fails."""
         self.name = uri
         self.skipped: list[str] = []
         self.kinds = KINDS_READ
@@ -52,7 +52,7 @@ class ThriftReader:
         self._calls.close()
 
     def partitions(self) -> int:
-        """Return 0: nobody counts them in less time than it takes to read them."""
+        """Return 0: to count the partitions takes as long as to read them."""
         return 0
 
     def changes(self, after: int) -> Changes | None:
@@ -186,7 +186,7 @@ class ThriftReader:
                     yield Record("package", (*where, name), {"owner_name": found.ownerName, "header": found.header, "body": found.body})
 
     def _roles(self, names: Sequence[str]) -> Iterator[Record]:
-        """Yield the roles. Time and maker are only known of roles that somebody has."""
+        """Yield the roles. The time of creation and the maker are known only of roles with members."""
         for name in names:
             known = [
                 each
@@ -213,7 +213,7 @@ class ThriftReader:
                 yield Record("role_grant", (name, each.principalType, each.principalName), body)
 
     def _privileges(self, databases: Sequence[tuple[str, str]], tables: Sequence[Names], roles: Sequence[str]) -> Iterator[Record]:
-        """Yield all privileges of each principal that holds any on the whole, a database, or a table, or is or has a role."""
+        """Yield all privileges of roles, their members, and holders of a privilege on the server, a connector, a database or a table."""
         kinds = idl.HiveObjectType
         asked = [
             idl.HiveObjectRef(objectType=kinds.GLOBAL),

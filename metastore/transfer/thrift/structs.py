@@ -96,7 +96,7 @@ class Contents:
         self._hashes: tuple[str | None, str | None] = None, None
 
     def of(self, sd: StorageDescriptor | None) -> tuple[str | None, str | None]:
-        """Return the hashes of a storage descriptor; partitions in turn have the same."""
+        """Return the hashes of a storage descriptor. They are kept for the next partition, which often has the same."""
         if sd is None:
             return None, None
         parts = descriptors.parts(sd)
@@ -128,7 +128,7 @@ def partition(struct: Partition, contents: Contents, statistics: dict[str, Any])
 
 
 def statistics_of(objects: Iterable[ColumnStatisticsObj], analysed: int) -> dict[str, list[Any]]:
-    """Return statistics of columns; the interface does not say when each was analysed."""
+    """Return statistics of columns; the interface has no time at which each was analysed."""
     given = list(objects)
     data = each_to_bytes([each.statsData for each in given])
     return {each.colName: [each.colType, analysed, b2a_base64(raw, newline=False).decode()] for each, raw in zip(given, data, strict=True)}

@@ -106,7 +106,7 @@ class Tables:
         return found
 
     def _engines(self) -> Sequence[str]:
-        """Return the engines to ask for; releases before 4 have one for all, and would give it twice."""
+        """Return the engines to ask for. Releases before 4 have the same statistics for all engines, and would return them twice."""
         return ENGINES if self._calls.ask("get_dataconnectors") is not None else ENGINES[:1]
 
     def _page(self, table: Record, names: Sequence[str]) -> list[Record]:

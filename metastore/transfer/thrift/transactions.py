@@ -1,7 +1,7 @@
 """The transactions of a server at one moment, and the write ids of its tables as readers of that moment see them. It changes nothing.
 
-No method returns the transactions of write ids. Those that no reader may see are given to transactions that are not committed, in their
-order, which makes them as invisible as their own would. Open transactions count as aborted: their write ids stay unseen.
+No method returns the transactions of write ids. Write ids that no reader may see are assigned to uncommitted transactions, in their order:
+they are as invisible as with their own transactions. Open transactions count as aborted: their write ids stay unseen.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Transactions:
             yield Record("transaction", (each.id,), body)
 
     def components(self) -> Iterator[Record]:
-        """Yield a component for each invisible write id, or its transaction would count as one without writes, and would be forgotten."""
+        """Yield a component for each invisible write id: without it, the transaction would have no writes and would be removed."""
         for names, found in self._found:
             for write_id, owner in self._owners(found):
                 yield Record("transaction_component", (owner, *names, None, INSERT, write_id), {"committed_ms": None, "commit_id": None})

@@ -216,7 +216,7 @@ class ThriftWriter:
         try:
             self._ask("grant_privileges", idl.PrivilegeBag([from_bodies.privilege(record.key, record.body, values)]))
         except MetaError as error:
-            if "already granted" not in error.message:  # as the one of the role admin, with which a server begins
+            if "already granted" not in error.message:  # such as a privilege of the role admin, which each server has from the beginning
                 raise
 
     def _resource_plan(self, record: Record) -> None:
@@ -283,7 +283,7 @@ class ThriftWriter:
             self._ask("seed_txn_id", idl.SeedTxnIdRequest(record.body["last"]))
 
     def _transaction(self, record: Record) -> None:
-        """Remember which are not committed: their write ids are made invisible."""
+        """Note the state of a transaction: the write ids of uncommitted ones are made invisible."""
         self._states[record.key[0]] = record.body["state"]
 
     def _transaction_component(self, record: Record) -> None:
@@ -297,7 +297,7 @@ class ThriftWriter:
             self._write_ids[record.key[:3]][1].append(record.key[3])
 
     def _seed(self, names: Key, next_: int, invalid: list[int]) -> None:
-        """Let a table's write ids continue, and those that no reader may see stay unseen: they count as aborted."""
+        """Let a table's write ids continue after `next_ - 1`. The ones that no reader may see stay unseen: they count as aborted."""
         aborted = ",".join(map(str, sorted(invalid)))
         database = prefixed(*names[:2])
         text = f"{database}.{names[2]}:{next_ - 1}:{2**63 - 1}::{aborted}"
@@ -312,7 +312,7 @@ class ThriftWriter:
             self.skipped.append(f"write ids of {'.'.join(names)}, up to {next_ - 1}: {error.message}")
 
     def _show(self, database: str, table: str, seen: int) -> None:
-        """Commit a transaction with a write id of a table, if its rows up to a valid one are not seen without: on Java's server."""
+        """Commit a transaction with a new write id of a table if the write id `seen` is not visible without it, as on Java's server."""
         reply = self._ask("get_valid_write_ids", idl.GetValidWriteIdsRequest(fullTableNames=[f"{database}.{table}"]))
         if reply.tblValidWriteIds[0].writeIdHighWaterMark < seen:
             (transaction,) = self._ask("open_txns", idl.OpenTxnRequest(1, "metastore", "export")).txn_ids

@@ -42,10 +42,10 @@ class Peer:
 
 
 class Authenticator:
-    """Lets clients in; one for all connections of a process."""
+    """Accepts the logins of clients; one for all connections of a process."""
 
     def __init__(self, config: Config, metastore: Metastore | None) -> None:
-        """`metastore` holds users and tokens; without one nobody logs in by these.
+        """`metastore` holds the users and tokens; only logins by these need it.
 
         Raises ConfigError for settings that do not fit together, or for a library that is not installed.
         """
@@ -127,7 +127,7 @@ class Authenticator:
         return self.passwords.check(user, password, peer.address.rpartition(":")[0])
 
     def acts_for(self, peer: Peer) -> Callable[[Login, str], Login]:
-        """Return the function from a login and the user whom it names to the login that counts; it raises ClientRefused."""
+        """Return the function from a login and a user that the client names to the login that counts; it raises ClientRefused."""
 
         def act_for(login: Login, user: str) -> Login:
             if user in ("", login.user):
@@ -139,7 +139,7 @@ class Authenticator:
         return act_for
 
     def certificate(self, found: Mapping[str, Any] | None) -> Login | None:
-        """Return the login of a client by its certificate, None without one, or where none is asked for. Raises ClientRefused."""
+        """Return the login of a client by its certificate. None without one, or if it is not asked for. Raises ClientRefused."""
         if not found or "certificate" not in self.offered:
             return None
         return Login(user_of(found, self._config.certificate_user), "certificate")

@@ -1,4 +1,4 @@
-"""Count the wrong passwords that each site sends, over all names, and say when it has sent too many. It checks none itself."""
+"""Count the wrong passwords of each site, for all users together, and refuse tries after too many. It checks no password itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Failures:
         self._clock = clock
         self._lock = threading.Lock()
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """How many failures count for a site, which sink to nothing within the period, and as of when."""
+        """The level of failures by site, and the time for which it holds: `most` failures sink to 0 within the period."""
         self._known: OrderedDict[Who, float] = OrderedDict()
         """When a user last logged in from a site."""
 
@@ -48,7 +48,7 @@ class Failures:
             self._put(self._levels, who[0], (level, now))
 
     def succeeded(self, who: Who) -> None:
-        """Note a login: it removes no failure, but its user is accepted further on."""
+        """Note a login. It removes no failure, but its user is still accepted when the site has failed too often."""
         with self._lock:
             self._put(self._known, who, self._clock())
 

@@ -1,4 +1,4 @@
-"""Let few computations run at one time, and give the sites of the waiting ones turns. It does not look at the computation itself."""
+"""Limit the computations that run at one time; the sites of the waiting ones take turns. It does not run the computation itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE = 20.0
 
 
 class Gate:
-    """A gate that some may be behind at one time. Safe for threads."""
+    """A limit on the computations that run at one time. Safe for threads."""
 
     def __init__(self, at_once: int) -> None:
         self._lock = threading.Lock()
@@ -28,7 +28,7 @@ class Gate:
 
     @contextmanager
     def passed(self, site: str) -> Iterator[None]:
-        """Be behind the gate meanwhile. Raises TooManyTries where many wait already, and after `PATIENCE` seconds."""
+        """Wait for a turn, and hold it during the context. Raises TooManyTries where many wait already, and after `PATIENCE` seconds."""
         self._enter(site)
         try:
             yield

@@ -21,7 +21,7 @@ except ImportError as missing:
 QUALITIES = {"authentication": 1, "integrity": 2, "privacy": 4}
 """The bit of each security layer by Hadoop's name for it."""
 LARGEST = 0xFFFFFF
-"""Bytes of a protected frame that this side takes: the most that three bytes can say."""
+"""The most bytes of a protected frame that this side takes: the largest number of three bytes."""
 _SMALLEST_ROOM = 256
 """The smallest buffer of a client, in bytes: with less every reply would be split into tiny frames."""
 
@@ -45,11 +45,11 @@ class KerberosLayer:
         self._context = context
         self._encrypted = encrypted
         self.max_size = max_size
-        """Bytes that the other side takes in one frame, before they are wrapped."""
+        """The most bytes of one frame before `wrap`, by the limit of the other side."""
 
     @classmethod
     def of(cls, context: gssapi.SecurityContext, *, encrypted: bool, size: int) -> KerberosLayer:
-        """Return the layer to a side that takes frames of `size` bytes as they are sent. Raises ClientRefused if that is too little."""
+        """Return the layer for a client that takes protected frames of at most `size` bytes. Raises ClientRefused if that is too little."""
         max_size = context.get_wrap_size_limit(min(size, LARGEST), encrypted)
         if max_size < _SMALLEST_ROOM:
             raise ClientRefused(f"The other side takes protected frames of {size} bytes only: let it take 65536")
@@ -60,7 +60,7 @@ class KerberosLayer:
         return bytes(wrap(self._context, data, self._encrypted).message)
 
     def unwrap(self, data: bytes) -> bytes:
-        """Return one frame's payload as the client meant it. Raises ClientRefused if it was changed on the way."""
+        """Return the data of one protected frame. Raises ClientRefused if it was changed on the way or received twice."""
         try:
             found = unwrap(self._context, data)
         except GSSError as error:
@@ -77,6 +77,6 @@ def error_text(error: GSSError) -> str:
     minor, said = error.min_code, ""
     if minor:
         said = " ".join(error.get_all_statuses(minor, False))
-    if said in ("", "Success", "Unknown error"):  # then the major code has it, such as a frame that came twice
+    if said in ("", "Success", "Unknown error"):  # the major code then has the text, for example for a frame that is received twice
         said = " ".join(error.get_all_statuses(error.maj_code, True))
     return f"{said}; {_ADVICE[minor]}" if minor in _ADVICE else said

@@ -1,7 +1,7 @@
 """JSON Web Tokens: check signature, issuer, audience and time, and take user and groups out of the claims.
 
-Keys come from JWKS, by URL or file, and are fetched again when a token names a key that is not among them.
-Sources: RFC 7519, RFC 7517, RFC 8725 (best practices), OpenID Connect Discovery.
+Keys are read from JWKS, by URL or file, and are fetched again when a token names a key that is not among them. Sources: RFC 7519, RFC 7517,
+RFC 8725 (best practices), OpenID Connect Discovery.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ MIN_REFETCH = 10.0
 MAX_AGE = 300.0
 """Seconds after which keys are fetched again, so that a withdrawn one is no longer taken."""
 MAX_STALE = 3600.0
-"""Seconds for which keys serve on while they can not be fetched."""
+"""Seconds for which old keys are still used while they can not be fetched again."""
 MOST_TRIED = 20
-"""Keys that are tried on one token, which costs time for each."""
+"""The most keys that are tried on one token: each takes time."""
 TIMEOUT = 5.0
 MAX_JWKS = 1 << 20
 
 
 @dataclass(slots=True)
 class Issuer:
-    """Whose tokens are taken, and its keys."""
+    """An issuer whose tokens are accepted, and its keys."""
 
     name: str | None
-    """`iss` of its tokens; None takes any."""
+    """The claim `iss` of its tokens; None accepts any."""
     url: str | None
-    """The URL of its JWKS; None finds that in its OpenID configuration."""
+    """The URL of its JWKS; if it is None, the issuer's OpenID configuration has the URL."""
     keys: KeySet | None = None
     fetched_at: float = float("-inf")
     tried_at: float = float("-inf")
@@ -138,7 +138,7 @@ def _texts(claim: object) -> list[str]:
 
 
 def _fitting(keys: KeySet, header: Mapping[str, Any]) -> list[Key]:
-    """Return the suitable keys that may have signed a token: the named ones, or all without a name (RFC 7515, 4.1.4 and D)."""
+    """Return the suitable keys that may have signed a token: all, or the ones with the name in its header (RFC 7515, 4.1.4 and D)."""
     algorithm, name = header.get("alg"), header.get("kid")
     if algorithm not in ALGORITHMS:
         return []
@@ -152,7 +152,7 @@ def _fitting(keys: KeySet, header: Mapping[str, Any]) -> list[Key]:
 
 
 def _keys(issuer: Issuer, *, fresh: bool) -> KeySet:
-    """Return an issuer's keys, fetched again when they are old or `fresh` asks, but not twice in `MIN_REFETCH`. Raises ClientRefused."""
+    """Return an issuer's keys. Old keys, or with `fresh` any, are fetched again, but not twice in `MIN_REFETCH`. Raises ClientRefused."""
     with issuer.lock:
         now = time.monotonic()
         if (fresh or now - issuer.fetched_at > MAX_AGE) and now - issuer.tried_at > MIN_REFETCH:

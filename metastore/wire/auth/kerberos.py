@@ -25,7 +25,7 @@ class Acceptor:
     """The parts that all logins by Kerberos of a process share."""
 
     def __init__(self, principal: str, keytab: Path, protection: Sequence[str], rules: str) -> None:
-        """Check the settings. Raises ConfigError that names the one that does not serve."""
+        """Check the settings. Raises ConfigError, which names the wrong setting."""
         self.keytab = keytab
         self.offered = sum(QUALITIES[word] for word in set(protection))
         try:
@@ -46,7 +46,7 @@ class Acceptor:
             raise ConfigError(f"kerberos_keytab: {error}") from error
 
     def credentials(self) -> gssapi.Credentials:
-        """Read the key from the keytab. Raises ClientRefused that says why it can not."""
+        """Read the key from the keytab. Raises ClientRefused with the reason."""
         try:
             return gssapi.Credentials(
                 name=self._name, usage="accept", mechs=[gssapi.MechType.kerberos], store={"keytab": f"FILE:{self.keytab}"}
@@ -62,16 +62,16 @@ class Acceptor:
 
 
 class KerberosLogin:
-    """One login; `wire.auth.sasl.Mechanism`."""
+    """The server's side of one login, a `wire.auth.sasl.Mechanism`."""
 
     def __init__(self, acceptor: Acceptor, act_for: Callable[[Login, str], Login]) -> None:
-        """`act_for` turns a login that names another user into the one that counts, or raises ClientRefused."""
+        """`act_for` returns the login that counts for a login and the user that the client names, or raises ClientRefused."""
         self._acceptor = acceptor
         self._act_for = act_for
         self._next: Callable[[bytes], bytes | LoginDone] = self._begin
 
     def step(self, response: bytes) -> bytes | LoginDone:
-        """Take a message of the client and return the next challenge, or the end. Raises ClientRefused."""
+        """Take a message of the client and return the next challenge, or the completed login. Raises ClientRefused."""
         step, self._next = self._next, _ended
         try:
             return step(response)

@@ -27,7 +27,7 @@ try:
 except ImportError as error:
     raise ConfigError("authentication by ldap needs a library: pip install '.[ldap]' in the checkout of metastore") from error
 
-ldap3.set_config_parameter("POOLING_LOOP_TIMEOUT", 0)  # it sleeps so many seconds before it says that no server of a pool answers
+ldap3.set_config_parameter("POOLING_LOOP_TIMEOUT", 0)  # seconds that it sleeps before it raises an error if no server of a pool answers
 
 AT_ONCE = 16
 """Passwords that the directory is asked about at one time."""
@@ -42,7 +42,7 @@ class LdapEntry(NamedTuple):
 
     dn: str
     name: str
-    """As the directory spells it; as `folded` does where the entry can not be read."""
+    """The user's name as the directory spells it, or as `folded` does where the entry can not be read."""
 
 
 class _Tls(ldap3.Tls):  # type: ignore[misc]  # it has no types
@@ -74,7 +74,7 @@ class Ldap:
             raise ConfigError("authentication by ldap needs ldap_base_dn, ldap_user_dn_pattern or ldap_domain to find users")
         self._config = config
         tls = _Tls(config.ldap_ca)
-        urls = [url for each in config.ldap_url for url in each.split()]  # Hive parts them with spaces
+        urls = [url for each in config.ldap_url for url in each.split()]  # Hive separates them with spaces
         servers = [ldap3.Server(url, tls=tls, connect_timeout=TIMEOUT, get_info=ldap3.NONE) for url in urls]
         self._servers = ldap3.ServerPool(servers, ldap3.FIRST, active=1, exhaust=60)
         self._search_connections: queue.LifoQueue[Any] = queue.LifoQueue(MAX_POOLED)
@@ -95,7 +95,7 @@ class Ldap:
                 raise ClientRefused("The directory (LDAP) with this server's users gives no answer; its log has the reason") from error
 
     def _short_name(self, user: str) -> str | None:
-        """Return the name of a user who wrote the domain or a distinguished name too; None for a domain that is not the setting's."""
+        """Return a user's name without its domain, or from a distinguished name; None for a domain that is not the setting's."""
         if is_dn(user):
             return first_value(user)[1]
         name, _, domain = user.partition("@")
@@ -151,7 +151,7 @@ class Ldap:
         return [each for each in (config.ldap_user_dn_pattern or default).split(":") if each]
 
     def _bases(self) -> list[str]:
-        """Return below which entries users are searched."""
+        """Return the entries below which users are searched."""
         return _bases(self._config.ldap_user_dn_pattern) or [self._config.ldap_base_dn]
 
     def _bound(self, dn: str, password: str) -> Any:
@@ -202,13 +202,13 @@ class Ldap:
         return self._entry_at(connection, dn) if any(lies_below(dn, base) for base in self._bases()) else None
 
     def _entry_at(self, connection: Any, dn: str) -> LdapEntry | None:
-        """Return the user's entry of a distinguished name; None where the connection finds none, or one of several names."""
+        """Return the user's entry of a distinguished name; None where the connection finds none, or one without a clear name."""
         found = _search(connection, dn, self._query("*"), (self._config.ldap_guid_key,), scope=ldap3.BASE)
         kind, value = first_value(dn)
         return self._entry(found[0], value if kind == self._config.ldap_guid_key.lower() else "") if found else None
 
     def _query(self, name: str) -> str:
-        """Return the filter of users of a name, which is written as in filters."""
+        """Return the filter of users of a name. The name is in the syntax of filters: `*` means any."""
         config = self._config
         query = (
             config.ldap_user_search_filter
@@ -217,7 +217,7 @@ class Ldap:
         return query.replace("{0}", "%s").replace("%s", name)
 
     def _entry(self, found: dict[str, Any], name: str) -> LdapEntry | None:
-        """Return an entry that was found with the one of its names that was meant, else its only one; None where it has neither."""
+        """Return a found entry with its name that equals `name`, else with its only name; None where it has neither."""
         names = [str(each) for each in found["attributes"].get(self._config.ldap_guid_key, ())]
         own = next((each for each in names if folded(each) == folded(name)), names[0] if len(names) == 1 else None)
         return None if own is None else LdapEntry(str(found["dn"]), own)
@@ -257,7 +257,7 @@ class Ldap:
 
 
 def _search(connection: Any, base: str, query: str, attributes: tuple[str, ...], scope: str = ldap3.SUBTREE) -> list[dict[str, Any]]:
-    """Return the entries below `base` that fit. Raises LDAPException, but for a base that is not there."""
+    """Return the entries below `base` that the query matches, none for a missing base. Raises LDAPException."""
     try:
         _, _, found, _ = connection.search(base, query, scope, attributes=list(attributes) or ldap3.NO_ATTRIBUTES)
     except (LDAPNoSuchObjectResult, LDAPInvalidDNSyntaxResult):
@@ -266,7 +266,7 @@ def _search(connection: Any, base: str, query: str, attributes: tuple[str, ...],
 
 
 def _bases(patterns: str) -> list[str]:
-    """Return the parents of the entries that patterns such as `uid=%s,ou=people,dc=example`, separated by colons, name."""
+    """Return the parents of the entries in patterns such as `uid=%s,ou=people,dc=example`, which are separated by colons."""
     return [pattern.partition(",")[2] for pattern in patterns.split(":") if "," in pattern]
 
 

@@ -15,7 +15,7 @@ lower case, the value as `folded` gives it and without escapes.
 """
 _ESCAPED = re.compile(r"((?:\\[0-9a-fA-F]{2})+)|\\(.)")
 _NAME = "\ue000"
-"""Stands for the user's name in a pattern; no directory gives it a meaning."""
+"""The mark of the user's name in a pattern; it has no meaning in a directory."""
 
 
 def is_dn(user: str) -> bool:

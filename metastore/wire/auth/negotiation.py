@@ -1,4 +1,4 @@
-"""Thrift's framing of SASL: the messages of a login, and the frames that follow. It knows no mechanism.
+"""Thrift's framing of SASL: the messages of a login, and the frames that follow. It is independent of the mechanism.
 
 A message of a login is a status (1 byte), a length (4 bytes, big endian) and a payload. Afterwards each frame is a length and a payload.
 Source: Thrift's TSaslTransport.
@@ -71,7 +71,7 @@ class Frames:
         self._payload = b""
         self._at = 0
         self._left = 0
-        """Bytes of a frame without protection that are still to come: it is not kept as a whole."""
+        """Bytes of a frame without protection that are not yet received: such a frame is not kept as a whole."""
 
     def receive(self, size: int) -> bytes:
         """Return 1 to `size` bytes that the other side sent, b"" at the end. Raises Malformed, ClientRefused, EndOfStream in a frame."""

@@ -31,14 +31,14 @@ It raises ClientRefused where it can not decide.
 MAX_LENGTH = 4096
 """Characters of a name or password."""
 _REMEMBERED_LENGTH = 300
-"""Characters of a name that are remembered: longer ones, of which 10,000 would be much, are guesses of one user."""
+"""Characters of a name that are remembered, since 10,000 longer ones would take much memory. Names that begin alike count as one user."""
 MAX_DELAY = 8.0
-"""Seconds that a login waits after many that failed."""
+"""The longest delay of a login after many failed ones, in seconds."""
 FIRST_DELAY = 0.25
 FORGET_AFTER = 300.0
 """Seconds without a further failure after which earlier ones count no more."""
 MAX_WAITING = 8
-"""Logins of one user from one site that wait at one time once a password was wrong."""
+"""The most logins of one user from one site that wait at one time after a wrong password."""
 
 
 class PasswordStore(NamedTuple):
@@ -46,12 +46,12 @@ class PasswordStore(NamedTuple):
 
     check: Check
     at_once: int
-    """How many passwords are checked at one time."""
+    """The number of passwords that are checked at one time."""
 
 
 @dataclass
 class _Turn:
-    """Whose turn it is among the logins of one user from one site."""
+    """The lock by which the logins of one user from one site are checked one after the other."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     waiting: int = 0
@@ -102,12 +102,12 @@ class Passwords:
         """A context for an expensive step. Raises TooManyTries."""
         self._of_sites.check(who)
         with gate.passed(who[0]):
-            self._of_sites.check(who)  # of those that waited some may have failed meanwhile
+            self._of_sites.check(who)  # others may have failed during the wait
             yield
 
     @contextmanager
     def _turn(self, who: Who) -> Iterator[None]:
-        """Let the tries for one user from one site go one after the other. Raises TooManyTries where many wait behind wrong ones."""
+        """Make the logins of one user from one site take turns. Raises TooManyTries where many wait after a wrong password."""
         with self._lock:
             turn = self._turns.setdefault(who, _Turn())
             if turn.waiting >= MAX_WAITING and who in self._failures:

@@ -15,7 +15,7 @@ class PlainLogin:
     """The server's side of one login."""
 
     def __init__(self, check: Callable[[str, str], Login], act_for: Callable[[Login, str], Login]) -> None:
-        """`check` turns name and password into a login, `act_for` one that names another user; both raise ClientRefused."""
+        """`check` returns the login of a name and password, `act_for` the login to act for another user; both raise ClientRefused."""
         self._check = check
         self._act_for = act_for
 

@@ -16,7 +16,7 @@ class ClientRefused(Exception):
 
 
 class TooManyTries(ClientRefused):
-    """A login that was not tried, since too many were: the text says when to come again."""
+    """A login that was not checked, since there were too many: the text has the time to wait before the next try."""
 
     def __init__(self, text: str, retry_after: float) -> None:
         """`retry_after` is in seconds."""
@@ -34,7 +34,7 @@ class Layer(Protocol):
         """Return the payload of one frame, protected for sending; `data` is at most `max_size` long."""
 
     def unwrap(self, data: bytes) -> bytes:
-        """Return one frame's payload as the other side meant it. Raises ClientRefused if it was changed on the way."""
+        """Return the data of one protected frame. Raises ClientRefused if it was changed on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class LoginDone:
 
     login: Login
     last: bytes = b""
-    """The message that comes with the word that the login is complete."""
+    """The mechanism's last message, which is sent with the status that the login is complete."""
     layer: Layer | None = None
-    """None where the frames that follow are not protected (auth)."""
+    """The protection of the frames that follow; None without one (auth)."""
 
 
 class Mechanism(Protocol):
     """The server's side of one login by one mechanism; made for each connection."""
 
     def step(self, response: bytes) -> bytes | LoginDone:
-        """Take a message of the client, b"" for no initial response; return the next challenge, or the end. Raises ClientRefused."""
+        """Take a message of the client, b"" for no initial response; return the next challenge, or the login. Raises ClientRefused."""

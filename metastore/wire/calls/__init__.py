@@ -1,1 +1,1 @@
-"""Answer one call: find its method, judge it, run it, encode the reply."""
+"""Answer one call: find its method, check the caller's rights, run it, encode the reply."""

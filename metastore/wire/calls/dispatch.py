@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _CALLS = (TMessageType.CALL, TMessageType.ONEWAY)
 _MAX_LENGTH = 300
-"""The longest name of a method in the log; it comes from a client."""
+"""The most characters of a method's or user's name in the log: clients choose the names."""
 
 
 def _encode(dialect: Dialect, message: Message, kind: int, body: TPayload) -> bytes:
@@ -69,7 +69,7 @@ class Outcome:
     parts: tuple[float, ...] = ()
     """The parts of its time, in seconds, in the order of `PARTS`; empty for a call that ran nothing."""
     reply: bytes | LargeReply | None = None
-    """None for a oneway method, which has none."""
+    """The encoded reply; None for a oneway method, which has no reply."""
     object: str = ""
     """The object of the call, as the method's signature describes it."""
     result: str = "ok"
@@ -110,7 +110,7 @@ class Dispatcher:
         return signature(method).args if method in self._methods else None
 
     def answer(self, message: Message, client: Client, dialect: Dialect) -> Outcome:
-        """Run the call and return the reply, which is to be sent before the outcome is recorded: nobody has to wait for the log."""
+        """Run the call and return its outcome. Send the reply before the outcome is recorded: no client has to wait for the log."""
         method = message.name
         entry = self._methods.get(method)
         traced = None if self._traces is None else self._traces.begin(method, client)
@@ -201,7 +201,7 @@ class Dispatcher:
         self._log.warning("slow call", **asdict(slow))
 
     def run(self, client: Client, method: str, **arguments: Any) -> Any:
-        """Run a method, or a console query, for a caller that does not speak Thrift: all else is as in `answer`, and it is recorded.
+        """Run a method, or a console query, for a caller without Thrift. All else is as in `answer`, and the outcome is recorded.
 
         Raises MetastoreError, and any exception for a fault of the server.
         """
@@ -217,7 +217,7 @@ class Dispatcher:
             outcome.object = query.describe(args) if query is not None else signature(method).describe(args)
             try:
                 value = self._run(entry, call, args)
-            except TException as raised:  # a refusal for which the method declares no exception, or an error of a client's making
+            except TException as raised:  # a refusal for which the method declares no exception, or an error that the client caused
                 cause = raised.__cause__
                 raise (cause if isinstance(cause, errors.MetastoreError) else errors.MetaError(str(raised))) from raised
             return value
@@ -235,7 +235,7 @@ class Dispatcher:
         return value
 
     def administers(self, client: Client) -> bool:
-        """Return whether a client may see facts about the server as a whole: anybody where rights are not checked."""
+        """Return whether a client may see facts about the server as a whole: every client where rights are not checked."""
         if self._metastore.authorizer is None:
             return True
         try:
@@ -244,7 +244,7 @@ class Dispatcher:
             return False
 
     def record(self, client: Client, outcome: Outcome) -> None:
-        """Count the call, and write its lines of the audit log and the log, where it has them."""
+        """Count the call, and write the lines that it is to have in the audit log and in the log."""
         client.calls += 1
         client.last_method, client.last_call, client.running = outcome.method, outcome.ended, ""
         seconds = outcome.ended - outcome.began

@@ -1,7 +1,7 @@
-"""Run a handler as far as the caller may: ask before it, replace hidden names, remove hidden objects from its reply.
+"""Run a handler with the caller's rights: ask the authorizer first, replace hidden names, remove hidden objects from the reply.
 
-Where a request names an object that the caller may not see, its handler gets a name that nothing has, and so answers as for a missing
-object; the name in the answer is put back. It never decides: see `service.authorization`.
+Where a request names an object that the caller may not see, its handler gets a name that no object has, and answers as for a missing
+object. The caller's name is then put back into the answer. This module never decides about rights: see `service.authorization`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from metastore.service.authorizer import SEE, TABLE, Access, Authorizer, Who, ow
 from metastore.service.call.context import Call
 
 _MARK = "Hidden_"
-"""The beginning of names that replace others: with a capital, so that it shows whether a handler has normalised it."""
+"""The beginning of the names that replace hidden ones. Its capital shows whether a handler has normalised the name."""
 
 
 class Guard:
@@ -79,13 +79,13 @@ class Guard:
 
 
 def _left(rule: MethodRule, call: Call, args: Any, hidden: list[Want]) -> Want | None:
-    """Return the hidden objects that a request still names: an entry that can not hide an object refuses the request."""
+    """Return a hidden object that a request still names, else None: an entry that can not hide an object refuses the request."""
     still = {want[1:5] for ask in rule.asks for want in ask.find(call, args)}
     return next((want for want in hidden if want[1:5] in still), None)
 
 
 def _hide(hidden: list[tuple[Want, bool, bool]]) -> dict[str, str]:
-    """Put other names into the request; return by each the one that it stands for as it was sent, by its lower case the normalised one."""
+    """Put other names into the request. Return the replaced ones: as sent under the other name, normalised under its lower case."""
     names: dict[str, str] = {}
     for want, hides_database, hides_name in hidden:
         database, inner = (f"{_MARK}{secrets.token_hex(8)}" if is_hidden else None for is_hidden in (hides_database, hides_name))

@@ -1,7 +1,7 @@
-"""Choose the codec: the compiled one where it was built and is wanted, else the pure one. Both read and write the same.
+"""Choose the codec: the compiled one where it was built and is allowed, else the pure one. Both read and write the same.
 
-`METASTORE_CODEC=pure` in the environment wants the pure one. Structs are encoded. Within a result a tuple of its fields, in the order of
-their declaration, or its bytes in the binary protocol may stand for a struct, so that a long list needs no struct for each row.
+`METASTORE_CODEC=pure` in the environment chooses the pure one. Structs are encoded. Within a result, a tuple of a struct's fields in the
+order of their declaration, or its bytes in the binary protocol, may replace the struct: a long list then needs no struct for each row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from metastore.wire.codec import pure, pure_binary, pure_encoder
 
 Encode = Callable[[str, int, int, Any, bool], bytes]
-"""From the method, the type of the message, its sequence id, its struct, and whether it has a frame."""
+"""A function from the method, the type of the message, its sequence id, its struct, and whether it has a frame, to its bytes."""
 
 
 def _choose() -> tuple[str, type[pure.Decoder], Encode]:

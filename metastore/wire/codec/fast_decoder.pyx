@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Check and decode one message of the binary protocol in a single pass; the compiled twin of `pure.BinaryDecoder`.
 
-No size is trusted: memory is taken for bytes that have come, and a container can not have more elements than bytes may follow. Parts
+No size is trusted: memory is taken for received bytes, and a container can not have more elements than bytes may follow. Parts
 that the elements of a list repeat are decoded once: equal bytes are one object, in the places that `limits` names.
 """
 
@@ -31,7 +31,7 @@ cdef Py_ssize_t ENTRY_MEMORY = limits.ENTRY_MEMORY
 cdef enum:
     MANY = 8  # elements from which on a list may repeat texts
     TEXTS = 1024
-    LONGEST_COMMON = 64  # bytes of a text that is looked for among those that were met
+    LONGEST_COMMON = 64  # the most bytes of a text that is looked up among the texts of a list
 
 
 cdef inline unsigned int _mixed(const char* begin, Py_ssize_t size):
@@ -57,7 +57,7 @@ cdef inline bint _is(text, const char* begin, Py_ssize_t size) except -1:
 
 
 cdef class Seen:
-    """What stood last in a field, where its bytes are, and how deep they may nest."""
+    """The last value of a field, the place of its bytes, and the depth to which they may nest."""
 
     cdef object value
     cdef Py_ssize_t at
@@ -66,7 +66,7 @@ cdef class Seen:
 
 
 cdef class BinaryDecoder:
-    """One message. Its attributes say what was read, as far as the reading came."""
+    """One message. Its attributes hold the parts that were read so far."""
 
     cdef readonly str name
     cdef readonly int type
@@ -77,7 +77,7 @@ cdef class BinaryDecoder:
     cdef Py_ssize_t _size
     cdef Py_ssize_t _at
     cdef Py_ssize_t _limit
-    cdef Py_ssize_t _gone  # bytes of the message that are kept no more
+    cdef Py_ssize_t _gone  # bytes of the message that are no longer kept
     cdef bint _keeps
     cdef Py_ssize_t _max_container_size
     cdef Py_ssize_t _max_memory
@@ -87,7 +87,7 @@ cdef class BinaryDecoder:
     cdef Field _invalid
     cdef list _seen
     cdef list _texts
-    """Texts that were met in a long list, by a number that is made of their bytes: names and parameters come again and again."""
+    """Texts of a long list by a number that is made of their bytes: names and parameters are repeated."""
 
     def __init__(
         self, feed, Py_ssize_t max_message_size, Py_ssize_t max_container_size, Py_ssize_t max_memory=sys.maxsize,
@@ -104,7 +104,7 @@ cdef class BinaryDecoder:
 
     @property
     def invalid_text(self):
-        """The first field whose bytes are no UTF-8, as `Struct.field`; None if there is none."""
+        """The first field whose bytes are not UTF-8, as `Struct.field`; None if there is none."""
         return None if self._invalid is None else f"{self._invalid.owner.cls.__name__}.{self._invalid.name}"
 
     def read(self, choose):
@@ -131,7 +131,7 @@ cdef class BinaryDecoder:
         return self._struct(plan_of(cls), MAX_DEPTH)
 
     def finish(self):
-        """Give what was read beyond the message back to the feed and return the message's bytes."""
+        """Give the bytes beyond the message back to the feed and return the message's bytes."""
         if self._at == self._size:
             return self._data
         self._feed.unread(bytes(self._data[self._at :]))
@@ -143,7 +143,7 @@ cdef class BinaryDecoder:
         return 0
 
     cdef int _wait(self, Py_ssize_t count) except -1:
-        """Receive until so many bytes are here beyond those that were read."""
+        """Receive until `count` bytes are there beyond the bytes that were read."""
         if self._at + count > self._limit:
             raise TooLarge(self._limit + self._gone)
         cdef bytes first
@@ -167,7 +167,7 @@ cdef class BinaryDecoder:
         return 0
 
     cdef int _forget(self) except -1:
-        """Keep what is not read yet alone."""
+        """Keep only the bytes that are not yet read."""
         self._data = bytearray(self._data[self._at :])
         self._base = <const unsigned char*> <const char*> <bytearray> self._data
         self._size = len(self._data)
@@ -207,7 +207,7 @@ cdef class BinaryDecoder:
         return <const char*> (self._base + self._at - size)
 
     cdef int _pass(self, Py_ssize_t size) except -1:
-        """Pass over so many bytes: no more of them are here at once than need be."""
+        """Skip `size` bytes in small parts, to hold few of them at once."""
         cdef Py_ssize_t part
         if size < 0:
             raise size_error(size)
@@ -244,7 +244,7 @@ cdef class BinaryDecoder:
             return PyUnicode_DecodeUTF8(begin, size, "replace")
 
     cdef int32_t _count(self) except -1:
-        """Return how many elements a container has."""
+        """Read the number of elements of a container."""
         cdef int32_t count = self._i32()
         if count < 0 or count > self._max_container_size or count > self._limit - self._at:
             raise container_error(count, self._max_container_size)
@@ -281,7 +281,7 @@ cdef class BinaryDecoder:
         return struct
 
     cdef object _shared(self, Field field, int depth):
-        """Return the value of a field: the last one that stood there, if its bytes are the same."""
+        """Return the value of a field: the last one of that field, if its bytes are the same."""
         cdef Seen seen
         cdef Py_ssize_t begin = self._at
         if self._seen is None:
@@ -370,7 +370,7 @@ cdef class BinaryDecoder:
         return found
 
     cdef int _skip(self, int ttype, int depth) except -1:
-        """Pass over a value: what it holds is declared nowhere."""
+        """Skip a value of an undeclared type."""
         if ttype == STRING:
             self._pass(self._i32())
         else:

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Encode a message in the binary protocol; the compiled twin of `pure_encoder.encode_binary`.
 
-What a list repeats is encoded once: where an object is the one that stood last in the same field, its bytes are copied. The reply is
+Parts that a list repeats are encoded once: if an object is the last one of the same field, its bytes are copied. The reply is
 written into one buffer, which grows and is returned.
 """
 
@@ -84,14 +84,14 @@ cdef class Encoder:
         return TDecodeException(cls.__name__, field.number, field.name, self._written, spec[0], spec[2] if len(spec) > 3 else None)
 
     cdef _keep(self, value):
-        """Let a value live as long as the encoder: what it compares by identity must not go meanwhile."""
+        """Let a value live as long as the encoder: objects that it compares by identity must not be freed meanwhile."""
         if self._kept is None:
             self._kept = []
         self._kept.append(value)
         return value
 
     cdef inline char* _room(self, Py_ssize_t count) except NULL:
-        """Return where the next bytes go, of which there may be so many."""
+        """Return the place of the next `count` bytes, with room for them."""
         if self._at + count > self._capacity:
             self._grow(count)
         self._at += count

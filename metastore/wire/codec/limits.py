@@ -11,17 +11,17 @@ MAX_DEPTH = 64
 """Nesting of structs and containers, the outermost struct included."""
 
 MAX_EARLY_MEMORY = 32 * 1024 * 1024
-"""Bytes of memory, about, up to which values are made of a message whose end has not come yet."""
+"""The most bytes of memory, about, for the values of a message whose end is not yet received."""
 MAX_EARLY_BYTES = 8 * 1024 * 1024
-"""Bytes of such a message that are kept while values are made of it."""
+"""The most bytes that are kept of a message whose end is not yet received, while values are made of it."""
 MEMORY_PER_BYTE = 10
-"""How much more memory than `max_message_size` the values of a message may take."""
+"""Bytes of memory that the values of a message may take for each byte of `max_message_size`."""
 TEXT_MEMORY, LIST_MEMORY, ELEMENT_MEMORY, ENTRY_MEMORY = 64, 64, 8, 104
 """Bytes of memory, about: of a text without its bytes, of a list without its elements, of an element's or an entry's place."""
 
 
 class TooMuchMemory(Malformed):
-    """The values of a message take more memory than they may, or more of its bytes would be kept than may be."""
+    """The values of a message take too much memory, or too many of its bytes would be kept."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"The values of the message take more than {limit} bytes of memory; split the request or raise max_message_size")
@@ -35,11 +35,11 @@ def memory_of(cls: type) -> int:
 
 
 SHARED_FIELDS = frozenset({("ColumnStatistics", "statsObj")})
-"""Fields whose value may be one object in all structs of a message that have equal ones: never change it in place. The pure
-codec makes each its own.
+"""Fields whose equal values may be one object in all structs of a message: never change such a value in place. The pure codec makes an
+object for each struct.
 """
 SHARED_PARTS = frozenset({("Partition", "sd")})
-"""Fields whose struct may share its containers and structs so. The struct itself and the numbers and texts in it are its own."""
+"""Fields whose struct may share its containers and structs with equal ones. The struct itself and its numbers and texts are its own."""
 
 
 def depth_error() -> Malformed:
@@ -53,7 +53,7 @@ def size_error(size: int) -> Malformed:
 
 
 def container_error(size: int, max_container_size: int) -> Malformed:
-    """Return the error for a container of so many elements."""
+    """Return the error for a container with a wrong number of elements."""
     if size < 0:
         return Malformed(f"A container of {size} elements")
     if size > max_container_size:

@@ -20,7 +20,7 @@ cdef class Type:
     """A declared type: of a field, of a list's elements, of a map's keys or values."""
 
     cdef int ttype
-    cdef int sent  # how the type is called on the wire: a binary is a string there
+    cdef int sent  # the type on the wire: a binary is a string there
     cdef Type key
     cdef Type element  # of a list, a set, or a map's values
     cdef Plan plan  # of a struct
@@ -32,8 +32,8 @@ cdef class Field:
     cdef int number
     cdef Plan owner
     cdef bint nested  # it holds a struct or a container
-    cdef Py_ssize_t slot  # where a decoder keeps what stood last in the field; -1 for a field that is always decoded
-    # What an encoder wrote last for the field: the object, where its bytes are, and in which message.
+    cdef Py_ssize_t slot  # the place of the last value of the field in a decoder; -1 for a field that is always decoded
+    # The last value that an encoder wrote for the field: the object, the place of its bytes, and the message.
     cdef void* last
     cdef Py_ssize_t last_at
     cdef Py_ssize_t last_size

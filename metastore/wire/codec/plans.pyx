@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Prepare the declarations of structs for the compiled decoder and encoder: once for each class, when its first message comes."""
+"""Prepare the declarations of structs for the compiled decoder and encoder: once for each class, with its first message."""
 
 from threading import Lock
 
@@ -25,7 +25,7 @@ cdef class Plan:
 cdef Plan plan_of(cls, bint shares=False):
     """Return the plan of a class; one that shares has slots for its structs and containers.
 
-    A thread sees only plans that are whole, with those of all structs inside.
+    A thread sees only complete plans, with the plans of all structs inside.
     """
     cdef Plan plan = _plans.get((cls, shares))
     cdef dict made = {}
@@ -37,7 +37,7 @@ cdef Plan plan_of(cls, bint shares=False):
 
 
 cdef Plan _make(cls, bint shares, dict made):
-    """Return the plan of a class; it and those of the structs inside that are new stand in `made`, some of them not yet whole."""
+    """Return the plan of a class. `made` gets it and the new plans of the structs inside, some of them not yet complete."""
     global _slots
     cdef Plan plan = _plans.get((cls, shares)) or made.get((cls, shares))
     cdef Field field
@@ -95,14 +95,14 @@ class _Undeclared:
 
 
 cdef dict _undeclared = {ttype: _type(ttype, None, False, {}) for ttype in (BOOL, BYTE, DOUBLE, I16, I32, I64)}
-_undeclared[STRING] = _type(BINARY, None, False, {})  # whatever its bytes are
+_undeclared[STRING] = _type(BINARY, None, False, {})  # its bytes are not checked
 _undeclared[STRUCT] = _type(STRUCT, _Undeclared, False, {})
 _undeclared[LIST] = _undeclared[SET] = _type(LIST, -1, False, {})
 _undeclared[MAP] = _type(MAP, (-1, -1), False, {})
 
 
 cdef Type undeclared(int ttype):
-    """Return how a value is read that is passed over: no type of an element is the declared one. Malformed for a type that is none."""
+    """Return the type to read a skipped value: no element has the declared type, so all are skipped. Malformed for an unknown type."""
     found = _undeclared.get(ttype)
     if found is None:
         raise limits.type_error(ttype)

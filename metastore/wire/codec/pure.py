@@ -1,7 +1,7 @@
 """Check and decode messages of the binary and the compact protocol in Python: simple rather than fast.
 
-Maps with list keys get tuple keys, container sizes and nesting are limited, bytes that are not UTF-8 are noted with the name of their
-field, and the rest of the message is still read. This module never guesses: an unknown type ends the message.
+Maps with list keys get tuple keys. Container sizes and nesting are limited. The first field whose bytes are not UTF-8 is noted, and the
+rest of the message is still read. This module never guesses: a message with an unknown type is refused.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UNDECLARED: dict[int, Any] = {TType.STRUCT: _Undeclared, TType.LIST: -1, TType.
 
 
 class Source:
-    """The bytes of one message: exact reads, counted against the limit. A reader that takes them directly moves `at`, up to `safe`."""
+    """The bytes of one message: reads are exact and count against the limit. A reader of `data` itself advances `at`, up to `safe`."""
 
     def __init__(self, feed: Feed, limit: int, max_kept: int, *, keeps: bool) -> None:
         self._feed = feed
@@ -55,11 +55,11 @@ class Source:
         self.data = b""
         self.at = 0
         self.safe = 0
-        """The end of the bytes that are here, or of those that may be read."""
+        """The end of the received bytes, or of the bytes that may be read."""
 
     @property
     def room(self) -> int:
-        """How many bytes the message may still have."""
+        """The number of bytes that the message may still have."""
         return self._limit - self._gone - self.at
 
     def read(self, size: int) -> bytes:
@@ -77,7 +77,7 @@ class Source:
         return self.data[self.at : self.at + size]
 
     def wait(self, size: int) -> None:
-        """Have the next `size` bytes here. Raises as `peek`."""
+        """Receive until `data` has the next `size` bytes. Raises as `peek`."""
         if size > self.room:
             raise TooLarge(self._limit)
         if not self.data and size <= self._max_kept:  # most messages come in one piece
@@ -101,7 +101,7 @@ class Source:
         self.safe = min(here, self._limit - self._gone, self._max_kept - kept)
 
     def skip(self, size: int) -> None:
-        """Pass over `size` bytes, of which no more are here at once than need be. Raises as `read`."""
+        """Skip `size` bytes in small parts, to hold few of them at once. Raises as `read`."""
         if size < 0:
             raise size_error(size)
         if size > self.room:
@@ -112,7 +112,7 @@ class Source:
             size -= part
 
     def again(self) -> Source:
-        """Return the bytes of the message from its beginning on, if they are kept."""
+        """Return a source of the same message from its beginning on, if its bytes are kept."""
         self._feed.unread(self.finish())
         return Source(self._feed, self._limit, self._max_kept, keeps=self._keeps)
 
@@ -125,7 +125,7 @@ class Source:
 class Decoder:
     """One message. Its attributes hold the parts that were read so far.
 
-    It holds the rules of both protocols: match fields by id and type, skip the unknown.
+    It has the rules of both protocols: fields are matched by id and type, unknown ones are skipped.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class Decoder:
         return [self._value(etype, espec, depth) for _ in range(self._list_of(etype, depth))]
 
     def _list_of(self, etype: int, depth: int) -> int:
-        """Return how many elements of a type follow; elements of another type are skipped, and 0 is returned."""
+        """Return the number of elements of a type that follow. Elements of another type are skipped, and 0 is returned."""
         sent, size = self._list_header()
         self._check_size(size)
         if not _same(sent, etype):
@@ -253,7 +253,7 @@ class Decoder:
         return size
 
     def _map_of(self, ktype: int, vtype: int, depth: int) -> int:
-        """Return how many entries of two types follow; entries of other types are skipped, and 0 is returned."""
+        """Return the number of entries of two types that follow. Entries of other types are skipped, and 0 is returned."""
         sent_key, sent_value, size = self._map_header()
         self._check_size(size)
         if size and not (_same(sent_key, ktype) and _same(sent_value, vtype)):

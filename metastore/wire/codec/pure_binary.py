@@ -31,7 +31,7 @@ _NUMBERS = {
     }.items()
 }  # fmt: skip
 FEW_BYTES, FEW_STRUCTS = 80, 4
-"""Bytes of a message's struct, and elements of a list, from which on a walk and thriftpy2 take less time than reading here."""
+"""The least bytes of a message's struct, and elements of a list, for which a walk and thriftpy2 take less time than reading here."""
 _begin = struct.Struct(">3si").unpack_from
 """Type and id of a field together, and its size or 32-bit number, if one follows."""
 _size_at = _NUMBERS[TType.I32].unpack_from
@@ -42,7 +42,7 @@ _list_at, _map_at = struct.Struct(">Bi").unpack_from, struct.Struct(">BBi").unpa
 
 
 class Plan:
-    """How the structs of a class are read."""
+    """The facts to read the structs of a class."""
 
     def __init__(self, cls: type[TPayload]) -> None:
         self.cls = cls
@@ -50,13 +50,14 @@ class Plan:
         self.defaults = dict(vars(cls()))
         self.memory = memory_of(cls)
         self.fields: dict[bytes, tuple[int, str, Any, Any]] = {}
-        """Fields by type and id as on the wire: kind and name; for a number its unpacker, and its bytes with the field's header; for
-        a struct its plan, for another nested type a `Nested`; and the label.
+        """Fields by type and id as on the wire: kind, name and two details. For a number these are its unpacker, and its bytes with the
+        field's header. For a text they are None and its label, for a struct its plan and the label, for another nested type a `Nested` and
+        the label.
         """
         self.is_plain = False
         """Whether its structs share no parts."""
         self.elements: Elements | None = None
-        """The walk over many of the structs, once it was asked for."""
+        """The walk over many of the structs; None until it is needed."""
 
 
 class Nested(NamedTuple):
@@ -80,12 +81,12 @@ def plan_of(cls: type[TPayload], shares: bool = False) -> Plan:
         with _lock:
             made: dict[tuple[type[TPayload], bool], Plan] = {}
             plan = _make(cls, shares, made)
-            _plans.update(made)  # all of them whole
+            _plans.update(made)  # all of them are complete
     return plan
 
 
 def _make(cls: type[TPayload], shares: bool, made: dict[tuple[type[TPayload], bool], Plan]) -> Plan:
-    """Return the plan of a class; `made` gets it and the new plans of the structs inside, some of them not yet whole."""
+    """Return the plan of a class. `made` gets it and the new plans of the structs inside, some of them not yet complete."""
     plan = _plans.get((cls, shares)) or made.get((cls, shares))
     if plan is not None:
         return plan
@@ -127,7 +128,7 @@ class FastBinaryDecoder(BinaryDecoder):
     """One message. Its attributes hold the parts that were read so far."""
 
     _seen: dict[str, tuple[bytes, int, Any]] | None = None
-    """The last value of a field that may be shared: its bytes, how deep it may nest, its value."""
+    """The last value of each field that may be shared, by label: its bytes, the depth to which it may nest, and the value."""
     _walks = sys.implementation.name == "cpython"
     """Whether structs may be walked over: elsewhere thriftpy2 has no compiled part to decode them."""
     _is_most = False
@@ -136,7 +137,7 @@ class FastBinaryDecoder(BinaryDecoder):
     def read(self, choose: Choose) -> Any:
         """Return the struct of the message as `Decoder.read` does.
 
-        A walk knows only the most memory that there can be: where that is too much, the message is read once more, and each value counted.
+        A walk finds an upper bound of the memory alone. Where that is too much, the message is read once more, and each value is counted.
         """
         try:
             return super().read(choose)
@@ -163,14 +164,14 @@ class FastBinaryDecoder(BinaryDecoder):
 
     def _new(self, cls: type[TPayload], depth: int) -> Any:
         plan, source = plan_of(cls), self.source
-        if source.safe - source.at >= FEW_BYTES and source.safe < CHUNK:  # of more, not all may be here
+        if source.safe - source.at >= FEW_BYTES and source.safe < CHUNK:  # else the rest may not be received
             found = self._walked(plan, 1, depth)
             if found:
                 return found[0]
         return self._planned(plan, depth)
 
     def _walked(self, plan: Plan, size: int, depth: int) -> list[Any]:
-        """Return the structs that come next as thriftpy2 decodes them, as many of so many as it may; none where parts may be shared."""
+        """Return the next structs, at most `size`, up to the first unusual one, decoded by thriftpy2; none where parts may be shared."""
         source = self.source
         data, begin = source.data, source.at
         if not plan.is_plain or not self._walks or source.safe < len(data):
@@ -187,7 +188,7 @@ class FastBinaryDecoder(BinaryDecoder):
         try:
             found = [from_bytes(plan.cls, raw, strict=True)] if count == 1 else joined_from_bytes(plan.cls, count, raw, strict=True)
         except (UnicodeDecodeError, TypeError):  # a text that is not UTF-8; a map with lists for keys
-            self._walks = False  # as it might be walked over again for each struct before it
+            self._walks = False  # else it might be walked over again for each struct before it
             return []
         source.at = end
         return found
@@ -270,7 +271,7 @@ class FastBinaryDecoder(BinaryDecoder):
         return True
 
     def _nested(self, field: Nested, label: str, depth: int) -> Any:
-        """Read a container, bytes or a struct that may be shared: the last one that stood in the field, if its bytes are the same."""
+        """Read a container, bytes or a struct that may be shared. If the bytes are the same, it is the last value of the field."""
         if not field.is_shared:
             return self._unshared(field, label, depth)
         source = self.source
@@ -302,7 +303,7 @@ class FastBinaryDecoder(BinaryDecoder):
         return [self._value(etype, espec, depth) for _ in range(size)]
 
     def _structs(self, plan: Plan, size: int, depth: int) -> list[Any]:
-        """Return so many structs: one that can not be walked over is read here, and the walk continues after it."""
+        """Return `size` structs. One that can not be walked over is read here, and the walk continues after it."""
         if not plan.is_plain:
             return [self._planned(plan, depth) for _ in range(size)]
         found: list[Any] = []

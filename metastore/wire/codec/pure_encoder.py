@@ -19,7 +19,7 @@ NESTED = (TType.STRUCT, TType.LIST, TType.SET, TType.MAP)
 
 
 class _Parts(list[bytes]):
-    """A transport to write to: it gathers."""
+    """A transport that gathers the written bytes."""
 
     write = list.append
 
@@ -48,7 +48,7 @@ def _framed(data: bytes, framed: bool) -> bytes:
 
 
 def as_structs(ttype: int, spec: Any, value: Any) -> Any:
-    """Return a value of a declared type with structs in place of tuples or bytes; the value itself without any."""
+    """Return a value of a declared type with structs in place of tuples or bytes; the value itself if it has none of these."""
     if ttype == TType.STRUCT:
         return _struct(spec, value)
     if ttype == TType.MAP and isinstance(value, dict):

@@ -1,9 +1,9 @@
-r"""Find where a value ends in bytes of the binary protocol, and how much memory it takes at most; no object is made.
+r"""Find the end of a value in bytes of the binary protocol, and the most memory that it can take. No object is made.
 
-thriftpy2's compiled protocol decodes faster than Python can, but takes sizes and types on trust. So a value is walked over first: only
-one whose fields are all declared, of the declared type and whole in the bytes may be decoded by thriftpy2, which then reads the same.
-Regular expressions go most of the way. They can not count, but the size of a short text is one byte, and each such byte has an
-alternative: `\x02.{2}` is a text of two bytes. This module never decides how an unusual value is handled.
+thriftpy2's compiled protocol decodes faster than Python can, but does not check sizes and types. Therefore a value is walked over first. It
+may be decoded by thriftpy2, which then reads the same, only if its fields are all declared, of the declared type and complete. Regular
+expressions do most of the walk. They can not count, but the size of a short text is one byte, and each such byte has an alternative:
+`\x02.{2}` is a text of two bytes. This module never decides how an unusual value is handled.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from thriftpy2.thrift import TPayload, TType
 from metastore.wire.codec.limits import ELEMENT_MEMORY, ENTRY_MEMORY, LIST_MEMORY, TEXT_MEMORY, memory_of
 
 LEVELS = 4
-"""The most structs in each other in one pattern."""
+"""The most levels of nested structs in one pattern."""
 MANY = 4
 """The most elements in one pattern."""
 MEMORY_PER_BYTE = 11
 """Most memory for each byte of a field with a text or an empty container, its header included."""
 CONTAINERS = {TType.LIST, TType.SET, TType.MAP}
 _ONCE = b"+" if sys.version_info >= (3, 11) else b""
-"""After a repetition: it is not tried with fewer, which would fail too; Python 3.10 tries in vain."""
+"""The mark after a repetition that fewer ones are not tried: they would fail, too. Python 3.10 has no such mark, and tries them in vain."""
 _TEXT = b"\0\0\0(?:%s)" % b"|".join(re.escape(bytes([size])) + b".{%d}" % size for size in range(256))
 _NUMBERS = {
-    TType.BOOL: b".", TType.BYTE: b"[\0-\x7f]",  # of a negative byte thriftpy2 makes another number on some processors
+    TType.BOOL: b".", TType.BYTE: b"[\0-\x7f]",  # thriftpy2 decodes a negative byte to another number on some processors
     TType.I16: b".{2}", TType.I32: b".{4}", TType.I64: b".{8}", TType.DOUBLE: b".{8}",
 }  # fmt: skip
 _size_at = struct.Struct(">i").unpack_from
 
 
 class Unusual(Exception):
-    """A value that thriftpy2 would read in another way, or refuse, or never be done with."""
+    """A value that thriftpy2 would read in another way, or refuse, or not finish in any reasonable time."""
 
 
 class Walk:
@@ -51,10 +51,11 @@ class Walk:
 
 
 End = Callable[[Walk, int, int], int]
-"""From a walk, where a value begins and how deep it may nest to where it ends. Raises Unusual, LookupError, struct.error."""
+"""A function from a walk, a value's position and the depth to which it may nest, to its end. Raises Unusual, LookupError, struct.error."""
 Elements = Callable[[Walk, int, int, int], tuple[int, int]]
-"""From a walk, where the elements of a container begin, how deep each may nest and how many there are to how many are usual, those before
-the first that is not, and where they end."""
+"""A function from a walk, the position of a container's elements, the depth to which each may nest and their number, to the number of
+elements before the first unusual one, and the end of these.
+"""
 
 
 def _sent(ttype: int) -> int:
@@ -79,7 +80,7 @@ def _header(ttype: int, spec: Any) -> bytes:
 
 @cache
 def _flat(ttype: int, spec: Any, levels: int) -> tuple[bytes, int] | None:
-    """Return the pattern of a whole value, and the most memory of it; None for a type that may hold containers, or nests deeper."""
+    """Return the pattern of a whole value, and the most memory of it; None for a type with containers, or with deeper structs."""
     if _sent(ttype) == TType.STRING:
         return _TEXT, TEXT_MEMORY
     if ttype in _NUMBERS:
@@ -91,9 +92,9 @@ def _flat(ttype: int, spec: Any, levels: int) -> tuple[bytes, int] | None:
 
 
 def _run(cls: type[TPayload], levels: int) -> tuple[bytes, int]:
-    """Return the pattern of fields of a struct in any order, those with elements left out, and the most memory of a struct in them.
+    """Return the pattern of a struct's fields in any order, except containers with elements, and the most memory of a struct in them.
 
-    There is one struct at most: else few bytes could take much memory.
+    The pattern matches one struct at most: else few bytes could take much memory.
     """
     plain: dict[tuple[int, bytes], list[bytes]] = {}
     structs, memory = [], 0
@@ -126,14 +127,14 @@ def end_of(ttype: int, spec: Any) -> End:
 
 
 def _number(*_: Any) -> int:
-    raise Unusual  # no pattern went over it: it is cut
+    raise Unusual  # no pattern matched it: its bytes are cut
 
 
 def _text(walk: Walk, at: int, _: int) -> int:
     size: int = _size_at(walk.data, at)[0]
     if size < 0:
         raise Unusual
-    return at + 4 + size  # beyond the bytes, maybe: nothing is found there
+    return at + 4 + size  # this may be beyond the bytes: nothing is found there
 
 
 def _struct(cls: type[TPayload]) -> End:
@@ -146,7 +147,7 @@ def _struct(cls: type[TPayload]) -> End:
         nonlocal run
         if depth <= LEVELS + 1:
             raise Unusual
-        if run is None:  # not before: it takes time, and a struct may hold others of its class
+        if run is None:  # not made earlier: it takes time, and a struct may hold others of its class
             fields.update((bytes([_sent(ttype)]) + number, end_of(ttype, spec)) for number, ttype, spec in _fields(cls))
             run = re.compile(pattern, re.DOTALL).match
         data = walk.data

@@ -35,11 +35,11 @@ from metastore.wire.sockets.tls import Certificates
 from metastore.wire.sockets.transport import CHUNK, EndOfStream, Feed, Malformed
 
 _LINGER = 2.0
-"""Seconds in which a client that sends too much may read why it is cut off."""
+"""Seconds for a client that sends too much to read the reason before it is cut off."""
 _HANDSHAKE = 30.0
-"""Seconds for TLS, and, where clients must log in, until they have."""
+"""Seconds for the handshake of TLS, and for the login where clients must log in."""
 _RECHECK = 5.0
-"""Seconds after which a login by a credential that can be revoked is looked at again."""
+"""Seconds after which a login by a credential that can be revoked is checked again."""
 _MAX_UNKNOWN = 1 << 16
 """The most bytes of the first message of a client that has not logged in."""
 _TLS_HANDSHAKE = b"\x16"
@@ -48,7 +48,7 @@ _OUT_OF_TIME = (BlockingIOError, TimeoutError)
 
 
 def _let_wait(sock: socket.socket, option: int, seconds: float) -> None:
-    """Limit the time of each read or write: for a limit of Python's own it asks the system before each whether it would wait."""
+    """Let the system limit the time of each read or write: for a limit of Python's own, Python makes another system call before each."""
     microseconds = max(1, int(seconds * 1e6))
     sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", *divmod(microseconds, 1_000_000)))
 
@@ -57,13 +57,13 @@ class Answering(Protocol):
     """The part that answers messages: the dispatcher of a server, or a relay to one."""
 
     def choose(self, method: str, kind: int, /) -> type[TPayload] | None:
-        """Return the struct that a message holds; None to keep its bytes alone."""
+        """Return the class of a message's struct; None to keep its bytes alone."""
 
     def answer(self, message: Message, client: Client, dialect: Dialect, /) -> Outcome:
         """Return the outcome of a message."""
 
     def record(self, client: Client, outcome: Outcome, /) -> None:
-        """Note it, once its reply is sent."""
+        """Record the outcome of a message after its reply is sent."""
 
 
 class Connection:
@@ -94,15 +94,15 @@ class Connection:
         self._frames: Frames | None = None
         self._speak: Callable[[], bool] | None = None
         self._counted: tuple[str, str] | None = None
-        """Under which transport and mechanism the connection is counted as open."""
+        """The transport and the mechanism under which the connection is counted as open."""
         self._dialect: Dialect | None = None
         self._log_in_by = math.inf if authenticator.anonymous else time.monotonic() + min(_HANDSHAKE, settings.idle_timeout)
-        """When a client is cut off that has not logged in."""
+        """The time at which a client without a login is cut off."""
         self._recheck_at = math.inf
         self._ends_at = math.inf
-        """When the connection is closed, however busy: its client logs in again then."""
+        """The time at which even a busy connection is closed, so that its client logs in again."""
         self._proved_by: tuple[Certificates, ssl.SSLContext] | None = None
-        """The files by which the client's certificate was found good, where it is the login."""
+        """The files and the context by which the client's certificate was accepted, where it is the login."""
         self._state = threading.Lock()
         self._between_messages = True
         self._stopping = False
@@ -110,7 +110,7 @@ class Connection:
 
     @property
     def silent_until(self) -> float:
-        """When the connection is to be closed if nothing comes."""
+        """The time at which the connection is to be closed if it stays silent."""
         return min(self._log_in_by, self._ends_at, time.monotonic() + self._settings.idle_timeout)
 
     def _receive(self, size: int) -> bytes:
@@ -128,7 +128,7 @@ class Connection:
     def serve(self) -> bool:
         """Answer messages until the client is silent for `park_after` seconds or gone.
 
-        Return True if it is silent: call again when it sends. Only the log's errors leave it, with the socket closed.
+        Return True if it is silent: call again when it sends. Only errors of the log are raised, with the socket closed.
         """
         silent = False
         try:
@@ -158,7 +158,7 @@ class Connection:
         return time.monotonic() >= self._ends_at or self.was_proved_otherwise()
 
     def was_proved_otherwise(self) -> bool:
-        """Return whether the client logged in by a certificate, and the files have changed by which that was found good."""
+        """Return whether the client logged in by a certificate, and the files have changed by which it was accepted."""
         if self._proved_by is None:
             return False
         tls, context = self._proved_by
@@ -183,7 +183,7 @@ class Connection:
             return True
 
     def _begin_tls(self, tls: Certificates) -> bool:
-        """Wait for the first byte and secure the connection if that begins TLS. Raises Malformed where it must and does not."""
+        """Wait for the first byte and secure the connection if that begins TLS. Raises Malformed where TLS is required and missing."""
         first = self.sock.recv(1, socket.MSG_PEEK)
         if not first:
             raise EndOfStream
@@ -277,13 +277,13 @@ class Connection:
         )
 
     def _send_away(self) -> bool:
-        """Answer a first message that no login came before with an error, and end the connection. Raises Unreadable, Malformed."""
+        """Answer a first message without a login with an error, and end the connection. Raises Unreadable, Malformed."""
         self._dialect = recognise(self._feed)
         limits = replace(self._settings, max_message_size=min(_MAX_UNKNOWN, self._settings.max_message_size))
         return self._refuse_call(read_message(self._feed, self._dialect, limits, lambda *_: None), self._authenticator.login_missing())
 
     def _refuse_call(self, message: Message, reason: ClientRefused) -> bool:
-        """Answer a call with why its client is turned away."""
+        """Answer a call with the reason for which its client is refused, and end the connection."""
         assert self._dialect is not None
         self._log.warning("connection refused", client=self._client.address, reason=str(reason))
         body = TApplicationException(TApplicationException.INTERNAL_ERROR, str(reason))

@@ -29,15 +29,15 @@ from metastore.wire.sockets.tls import certificates
 
 _FAILED_TO_START = 3
 _SHORT_LIFE = 10.0
-"""Seconds; a worker that lives shorter is replaced later and later, up to `_LONGEST_DELAY`."""
+"""The shortest normal life of a worker, in seconds: after shorter ones the delay of its successor grows up to `_LONGEST_DELAY`."""
 _LONGEST_DELAY = 10.0
 _FORK_DELAY = 1.0
-"""Seconds until a worker is tried again that the system had no process for."""
+"""Seconds until the next try to start a worker, after the system had no process for it."""
 
 
 @dataclass(frozen=True)
 class Death:
-    """The end of a process that worked beside the server: its id and exit status (negative: the signal), seconds until work is taken."""
+    """The end of a process beside the server: its id, its exit status (negative: the signal), and seconds until a new one takes work."""
 
     pid: int
     status: int
@@ -45,7 +45,7 @@ class Death:
 
     @property
     def reason(self) -> str:
-        """Say how it ended."""
+        """The exit status or the signal as text."""
         if self.status >= 0:
             return f"ended with status {self.status}"
         return f"killed by signal {-self.status}" + (" (out of memory?)" if self.status == -signal.SIGKILL else "")
@@ -53,7 +53,7 @@ class Death:
 
 @dataclass(frozen=True)
 class Beside:
-    """Processes that work beside the server: their number, and the function of each, which gets the end of the one before and returns a
+    """Processes that work beside the server: their number, and the function of each. It gets the end of its predecessor and returns an exit
     status.
     """
 
@@ -234,7 +234,7 @@ class Supervisor:
         return pid
 
     def _leave_server(self) -> None:
-        """Release the resources of the supervisor alone."""
+        """Release the resources that only the supervisor uses."""
         wake, waker, _ = self._inherited
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)

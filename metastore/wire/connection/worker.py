@@ -1,4 +1,4 @@
-"""Accept connections on a listening socket and give each that speaks a thread; the silent ones wait in one selector.
+"""Accept connections on the listening sockets and give each active one a thread; the silent ones wait in one selector.
 
 This module never forks: `server.py` runs one `Worker` in each process.
 """
@@ -42,9 +42,9 @@ class Sockets(NamedTuple):
     """The sockets that a server listens on."""
 
     thrift: socket.socket
-    """For Thrift and the pages."""
+    """The socket for Thrift and the pages."""
     admin: socket.socket | None
-    """For the pages alone, None without `admin_port`."""
+    """The socket for the pages alone, None without `admin_port`."""
 
     def close(self) -> None:
         """Close them."""
@@ -112,9 +112,9 @@ class Worker:
         self._waker.setblocking(False)
         self._silent: deque[Connection] = deque()
         self._parked: dict[Connection, float] = {}
-        """Those whose threads gave them back, and when they are closed."""
+        """The silent connections, which have no threads, with the times at which they are closed."""
         self._look_at = 0.0
-        """When the silent ones are looked at next."""
+        """The time at which the silent connections are checked next."""
         self._active: set[Connection] = set()
         self._changed = threading.Condition()
         self._accepting = Accepting()
@@ -164,7 +164,7 @@ class Worker:
                 self._selector.unregister(listener)
 
     def _until_next_look(self) -> float:
-        """Return for how many seconds nothing but the sockets needs attention; accept again when a pause is over."""
+        """Return the seconds for which only the sockets need attention; accept again when a pause is over."""
         resumes_at = self._accepting.resumes_at
         if resumes_at is None:
             return _TICK

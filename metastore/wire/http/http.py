@@ -1,4 +1,4 @@
-"""Thrift over HTTP as Hive 4's client speaks it: a POST carries one message, its answer the reply. Each request has the login.
+"""Thrift over HTTP as Hive 4's client uses it: a POST has one message, and its answer the reply. Each request has the login.
 
 Sources: Hive's ThriftHiveMetaStoreClient and HmsThriftHttpServlet; the framing of HTTP is h11's.
 """
@@ -34,13 +34,13 @@ ACTOR = "x-actor-username"
 MAX_HEAD = 1 << 16
 """Bytes of a request's line and headers."""
 MAX_SKIPPED = 1 << 20
-"""Bytes of a body that nobody wants which are read all the same."""
+"""The most bytes of an unused body that are read, so that the client reads the answer."""
 _ONCE = (b"authorization", ACTOR.encode(), b"content-type", b"origin", b"sec-fetch-site")
 """Headers that decide about login and answer; h11 checks `Host`."""
 
 
 def _check_headers(request: h11.Request) -> None:
-    """Raise h11.RemoteProtocolError for headers that others may read otherwise: two lengths, two users, two origins."""
+    """Raise h11.RemoteProtocolError for headers that other programs may interpret differently: two lengths, two users, two origins."""
     names = [bytes(name) for name, _ in request.headers]
     if b"content-length" in names and b"transfer-encoding" in names:
         raise h11.RemoteProtocolError("The request has Content-Length and Transfer-Encoding: send one of them")

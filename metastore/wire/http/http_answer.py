@@ -1,4 +1,4 @@
-"""The answer to a request of HTTP. It says nothing of how that is sent."""
+"""The answer to a request of HTTP, independent of the way in which it is sent."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ class HttpAnswer:
     headers: tuple[tuple[str, str], ...] = ()
 
     def blocks(self) -> Iterable[bytes]:
-        """Return the parts of the body; of a large reply once."""
+        """Return the parts of the body. A large reply can be read only once."""
         return self.body.blocks() if isinstance(self.body, LargeReply) else (self.body,)

@@ -42,7 +42,7 @@ def check_thrift(headers: Mapping[str, str]) -> HttpAnswer | None:
 
 
 def check_name(client: Client, headers: Mapping[str, str]) -> HttpAnswer | None:
-    """Return the refusal of a client on this machine without a login that calls it by a name that may be another site's; else None."""
+    """Return the refusal of a client on this machine without a login, if the name in its request may be another site's; else None."""
     if client.login is not None or not is_here(client) or _is_local_name(headers.get("host", "")):
         return None
     return _refusal(
@@ -67,5 +67,5 @@ def _is_local_name(host: str) -> bool:
 
 @functools.cache
 def _names_of_this_machine() -> frozenset[str]:
-    """Return the host name, short and full: the latter may be asked of the name service, once."""
+    """Return the host name, short and full. The full name may need a request to the name service, which is sent once."""
     return frozenset({platform.node().lower(), socket.getfqdn().lower()} - {""})

@@ -72,7 +72,7 @@ class Pages:
         return _json(200, status="ready", **({"warning": warning} if warning else {}))
 
     def _waits(self) -> HttpAnswer:
-        """Return since when locks wait, by their ids, which say nothing by themselves."""
+        """Return the times since which locks wait, by their ids. The ids alone reveal nothing about the locks."""
         try:
             found = waiting_since(self._database)
         except MetaError as error:
@@ -80,7 +80,7 @@ class Pages:
         return _json(200, waiting_since_ms={str(key): since for key, since in found.items()})
 
     def _metrics(self) -> HttpAnswer:
-        from metastore.telemetry import metrics  # a tenth of a second, only for readers of this page
+        from metastore.telemetry import metrics  # it takes a tenth of a second, and only this page needs it
 
         self._telemetry.publish(self._database)
         is_ready = not self._readiness.problem()

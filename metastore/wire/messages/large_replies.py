@@ -1,6 +1,6 @@
 """Replies that hold a long list: its pages are encoded one after the other into a file, which then is sent block by block.
 
-A method's result is encoded with an empty list and with one of one element: the list's size is where both begin to differ.
+A method's result is encoded with an empty list and with a list of one element: the two begin to differ at the list's size.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from metastore.service.call.long_lists import LongList
 BLOCK = 1 << 20
 MAX_FRAME = 2**31 - 1
 Encode = Callable[[list[Any]], bytes]
-"""From a list to the message, without a frame, whose result it is."""
+"""A function from a list to the bytes of the message with this result, without a frame."""
 
 
 class LargeReply:
@@ -80,7 +80,7 @@ class LargeReply:
         return len(self._head) + self._written + len(self._tail) + (4 if self._framed else 0)
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the bytes to send, once. The file is gone then."""
+        """Yield the bytes to send. This works once: the file is removed afterwards."""
         frame = struct.pack(">i", len(self) - 4) if self._framed else b""
         with self._file as file:
             file.seek(0)
@@ -90,7 +90,7 @@ class LargeReply:
             yield self._tail
 
     def close(self) -> None:
-        """Give the file up."""
+        """Remove the file."""
         self._file.close()
 
 

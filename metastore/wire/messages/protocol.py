@@ -22,7 +22,7 @@ from metastore.wire.sockets.transport import Choose, EndOfStream, Feed, Malforme
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a connection encodes its messages."""
+    """The encoding of a connection's messages."""
 
     protocol: str
     """"binary" or "compact"."""
@@ -43,14 +43,14 @@ class Message:
 
 
 class Unreadable(Exception):
-    """A message could not be read; `name` and `seqid` are set if the reading came as far."""
+    """A message could not be read; `name` and `seqid` are set if they were read before the error."""
 
     def __init__(self, reason: str, name: str = "", seqid: int = 0) -> None:
         super().__init__(reason)
         self.name = name
         self.seqid = seqid
         self.resumable = False
-        """Whether the place of the next message is known all the same."""
+        """Whether the beginning of the next message is known nevertheless."""
 
 
 def recognise(feed: Feed) -> Dialect:
@@ -107,16 +107,16 @@ def read_message(feed: Feed, dialect: Dialect, settings: WireSettings, choose: C
 
 
 def decode(data: bytes, protocol: str, settings: WireSettings, cls: type[TPayload]) -> Any:
-    """Read a message that is here as a whole once more, into another struct."""
+    """Read the bytes of a whole message once more, into another struct."""
     return _read(frame_feed(data), protocol, settings, lambda *_: cls).body
 
 
 def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> Message:
-    """Read a message: while it comes, but one that is long or takes much memory only once it is known to end within the limit."""
+    """Read a message while it is received. A message that is long or takes much memory is first checked to end within the limit."""
     begin = feed.pending, feed.at
     kept = sys.maxsize if feed.is_whole else MAX_EARLY_BYTES
     decoder = DECODERS[protocol](feed, settings.max_message_size, settings.max_container_size, MAX_EARLY_MEMORY, kept)
-    with suppress(TooMuchMemory):  # with its traceback the values go that were made
+    with suppress(TooMuchMemory):  # its traceback keeps the values that were made, and is dropped here
         return _decoded(decoder, choose)
     if feed.is_whole:
         feed.pending, feed.at = begin
@@ -135,7 +135,7 @@ def _read(feed: Feed, protocol: str, settings: WireSettings, choose: Choose) -> 
 
 
 def _pass_over(feed: Feed, protocol: str, settings: WireSettings) -> None:
-    """Look whether a message ends within the limit; nothing is made or kept of it. Raises as `_decoded`."""
+    """Check that a message ends within the limit, without making values or keeping bytes. Raises as `_decoded`."""
     decoder = DECODERS[protocol](feed, settings.max_message_size, settings.max_container_size, keeps=False)
     _decoded(decoder, lambda *_: None)
 

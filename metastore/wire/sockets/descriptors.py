@@ -10,9 +10,9 @@ from contextlib import suppress
 from metastore import log
 
 SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""Errors that say that the process, or the system, has no room for another connection."""
+"""Errors of a process, or a system, without room for another connection."""
 PAUSE = 0.5
-"""Seconds until the next connection is tried: connections that wait in the queue keep the socket ready all the while."""
+"""Seconds of a pause in accepting: without it the loop would run all the time, since waiting connections keep the socket ready."""
 
 
 def raise_limit() -> None:
@@ -32,7 +32,7 @@ class Accepting:
         self._log = log.get("metastore.worker")
 
     def fail(self, reason: str, connections: int) -> None:
-        """Begin a pause, or another one, with so many connections open."""
+        """Begin a pause, or another one; `connections` is the number of open ones, for the log."""
         now = time.monotonic()
         self.resumes_at = now + PAUSE
         if self._since is None:

@@ -1,4 +1,4 @@
-"""The server's side of TLS: its certificate, and whose certificates it takes from clients. Files that changed are read again."""
+"""The server's side of TLS: its certificate, and the authorities of its clients' certificates. Files that changed are read again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metastore.config import ConfigError
 from metastore.wire.sockets.settings import WireSettings
 
 LOOK_EVERY = 5.0
-"""Seconds after which the files are looked at without a new connection, if there are clients with a certificate."""
+"""Seconds after which the files are checked without a new connection, if there are clients with a certificate."""
 Stamps = tuple[tuple[int, int, int], ...]
 """The inode, the size in bytes and the time of the last change in nanoseconds of each file."""
 
@@ -36,7 +36,7 @@ class Certificates:
         self._context = self._load()
 
     def context(self) -> ssl.SSLContext:
-        """Return the context for a new connection. Files that changed and do not fit are logged, and the old ones serve on."""
+        """Return the context for a new connection. Files that changed and do not fit are logged, and the old ones stay in use."""
         with self._lock:
             try:
                 stamps = self._look()

@@ -8,7 +8,7 @@ from thriftpy2.thrift import TPayload
 
 CHUNK = 64 * 1024
 Choose = Callable[[str, int], type[TPayload] | None]
-"""From the name of a method and the type of the message to the struct that it holds; None to pass over it."""
+"""A function from the name of a method and the type of a message to the class of its struct; None to skip the struct."""
 
 
 class EndOfStream(Exception):
@@ -36,7 +36,7 @@ class Feed:
         self.is_whole = is_whole
         """Whether no more bytes follow the pending ones."""
         self.pending = pending
-        """Bytes that are here and need no reading from the socket, those before `at` taken already."""
+        """The bytes that are received, or were put back. The ones before `at` are already taken."""
         self.at = 0
 
     def some(self, size: int) -> bytes:
@@ -62,12 +62,12 @@ class Feed:
         return b"".join(parts)
 
     def unread(self, data: bytes) -> None:
-        """Put `data` before everything that is still to come."""
+        """Put `data` before all bytes that are still to be read."""
         if data:
             self.pending = data + self.pending[self.at :]
             self.at = 0
 
 
 def frame_feed(frame: bytes) -> Feed:
-    """Return the feed of a message that is here as a whole."""
+    """Return the feed of a message that is received as a whole."""
     return Feed(lambda _: b"", frame, is_whole=True)

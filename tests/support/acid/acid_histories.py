@@ -1,6 +1,6 @@
-"""Random histories of one table (id int, v int, k string): each step goes through another door, and all readers equal a model after it.
+"""Random histories of one table (id int, v int, k string): each step uses another door, and all readers equal a model after it.
 
-A door is a function that does an action to the table: it knows of a way to write, and nothing of the model. Readers return all rows.
+A door is a function that does an action to the table. It is one way to write, and independent of the model. Readers return all rows.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from tests.support.servers.waiting import until
 SCHEMA = "id int, v int, k string"
 WORDS = ("k0", "k1", "k2")
 POOL = "spark"
-"""Compactions of this pool are Spark's; the server takes all others."""
+"""The pool whose compactions Spark does; the server does all others."""
 COMPACTED = ("compactor_worker_threads=1", "compactor_pool_timeout=1h", "compactor_aborted_age=3s")
-"""Settings of a history's server: it compacts, and does not wait for half a day until it forgets an aborted dynamic insert."""
+"""Settings of a history's server: it compacts, and forgets an aborted dynamic insert after seconds, not after half a day."""
 
 
 class Action(NamedTuple):
-    """One thing that is done: `rows` are those that are written, `number` chooses the rows that are changed."""
+    """One action on the table: `rows` are written, `number` selects the rows that are changed."""
 
     kind: str
     rows: tuple[Row, ...] = ()
@@ -47,7 +47,7 @@ class Action(NamedTuple):
 
 Door = Callable[[Action], None]
 KnownDoor = tuple[Door, tuple[str, ...]]
-"""A door and the kinds of actions that it has."""
+"""A door and the kinds of actions that it can do."""
 Reader = Callable[[], list[Row]]
 KINDS = ("insert", "update", "delete", "merge", "overwrite", "truncate", "commit", "rollback")
 """`commit` and `rollback` are transactions of an update, a delete and an insert."""
@@ -72,7 +72,7 @@ def after(model: Model, action: Action, *, partitioned: bool) -> Model:
 
 
 def chosen(random_: random.Random, kind: str, model: Model) -> Action:
-    """Return an action of a kind that fits the table as it is: rows that are inserted are new, those of a merge new or known."""
+    """Return an action of a kind that fits the rows of the table: inserted rows are new, the rows of a merge are new or known."""
     start = max(model, default=0) + 1
     new = [(start + place, random_.randrange(5), random_.choice(WORDS)) for place in range(random_.randrange(1, 40))]
     if kind == "merge":
@@ -110,7 +110,7 @@ def statements(action: Action, table: str) -> list[str]:
 
 @dataclass
 class Doors:
-    """The doors of a session on which SQL is enabled; `registered` is the one of the program that has the format `hive_acid`."""
+    """The doors of a session on which SQL is enabled; `registered` is the session of the program that has the format `hive_acid`."""
 
     spark: SparkSession
     registered: SparkSession
@@ -166,7 +166,7 @@ class Doors:
         frame.write.insertInto(self.table, overwrite=action.kind == "overwrite")
 
     def by_streaming(self, action: Action) -> None:
-        """Two commits and one that is taken back, in one file that grows."""
+        """Do two commits and one abort, in one file that grows."""
         records = [dict(zip(("id", "v", "k"), row, strict=True)) for row in action.rows]
         half = len(records) // 2
         with StreamingConnection(self.uri, self.table, Rows()) as connection, connection.batch(3) as batch:
@@ -179,7 +179,7 @@ class Doors:
                 batch.write(records[half:])
 
     def by_query(self, action: Action) -> None:
-        """A query of Structured Streaming."""
+        """Write by a query of Structured Streaming."""
         self._numbers.append(len(self._numbers))
         source = self.folder / f"source{len(self._numbers)}"
         source.mkdir()
@@ -195,7 +195,7 @@ class Doors:
         assert query.exception() is None
 
     def doors(self) -> dict[str, KnownDoor]:
-        """Return the doors by name, each with the actions that it knows."""
+        """Return the doors by name, each with the kinds of actions that it can do."""
         return {
             "sql": (self.by_sql, KINDS),
             "table": (self.by_table, KINDS),
@@ -235,11 +235,11 @@ class History:
         self._readers = readers
 
     def step(self, beside: Callable[[Callable[[], None]], bool] | None = None) -> None:
-        """Do one thing through any door and compare; `beside` is as in `step_through`."""
+        """Do one action through a random door and compare; `beside` is as in `step_through`."""
         self.step_through(self.random.choice(sorted(self._doors)), beside)
 
     def step_through(self, name: str, beside: Callable[[Callable[[], None]], bool] | None = None) -> None:
-        """Do one thing through a door and compare; `beside` runs it while something is killed, and returns whether it ended well."""
+        """Do one action through a door and compare. `beside` runs it while a process is killed, and returns whether it succeeded."""
         door, kinds = self._doors[name]
 
         def run(action: Action) -> bool:
@@ -251,7 +251,7 @@ class History:
         self.step_by(self.random.choice(kinds), run, name)
 
     def step_by(self, kind: str, run: Callable[[Action], bool], name: str = "") -> None:
-        """Do one thing and compare; `run` returns whether it ended well: else it has happened as a whole, or not at all."""
+        """Do one action and compare. `run` returns whether it succeeded; an action that failed is done as a whole, or not at all."""
         action = chosen(self.random, kind, self.model)
         self.done.append(f"{name}: {action.kind} {len(action.rows)} {action.number}")
         wanted = after(self.model, action, partitioned=self.partitioned)
@@ -263,7 +263,7 @@ class History:
         self.compare(allowed)
 
     def compare(self, allowed: Sequence[Model] | None = None) -> None:
-        """Read through each door: all rows are those of one allowed model, which is the model from now on."""
+        """Read through each door, and assert that all return the rows of one allowed model. This model is kept."""
         for name, read in self._readers.items():
             found = read()
             fitting = [model for model in allowed or [self.model] if sorted(model.values()) == found]
@@ -273,7 +273,7 @@ class History:
 
 
 class CompactedTable:
-    """A table `default.t` on a server that compacts, and its history by the doors of a session of Spark and by further ones."""
+    """A table `default.t` on a server that compacts, and its history by the doors of a session of Spark and further doors."""
 
     def __init__(
         self,
@@ -294,7 +294,7 @@ class CompactedTable:
         self.random = self.history.random
 
     def ask(self, pool: str | None = None) -> None:
-        """Ask for a compaction in SQL; it is no fault that one is queued, or that the partition is not there yet."""
+        """Ask for a compaction in SQL. A compaction that is queued already, or a partition that is not there yet, is not an error."""
         partition = f" PARTITION (k = '{self.random.choice(WORDS)}')" if self.keys else ""
         kind = self.random.choice(("minor", "major"))
         with suppress(WrongStatement, WrongColumns):
@@ -323,7 +323,7 @@ class CompactedTable:
             self.kill_the_compactor()
 
     def beside_the_death_of_the_server(self, work: Callable[[], None]) -> bool:
-        """Kill the server at a random moment of some work; return whether the work ended well."""
+        """Kill the server at a random moment of some work; return whether the work succeeded."""
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(work)
             wait([running], self.random.uniform(0, 3))
@@ -332,7 +332,7 @@ class CompactedTable:
             return running.exception() is None
 
     def end(self) -> None:
-        """Let all compactions end, and see that the rows stay."""
+        """Wait for the end of all compactions, and assert that the rows stay."""
         worker = Compactor(self.session, self.cluster.uri, pool=POOL)
         close_all()
         until(lambda: (worker.attempt(), self.cluster.unsettled()), lambda found: found == (None, []), seconds=180)

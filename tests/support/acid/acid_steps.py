@@ -62,7 +62,7 @@ def begin(metastore: Metastore, *, kind: int = TxnType.DEFAULT, started: int | N
 
 
 def end(metastore: Metastore, transaction: int, state: str = "c") -> None:
-    """Commit or abort a transaction; its components stay as they are."""
+    """Commit or abort a transaction; its components stay unchanged."""
 
     def work(session: Session) -> None:
         row = session.row(LAST)
@@ -137,7 +137,7 @@ def write(
 
 
 def fill(folder: Path, size: int = 1) -> None:
-    """Make a directory with a file of so many bytes."""
+    """Make a directory with a file of `size` bytes."""
     folder.mkdir(parents=True)
     (folder / "bucket_00000").write_bytes(b"x" * size)
 

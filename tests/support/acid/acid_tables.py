@@ -71,12 +71,12 @@ def definition(
 
 
 def _fields(text: str) -> list[FieldSchema]:
-    """Read `a int, b struct<c:string,d:int>`: columns apart by comma and space, types without spaces."""
+    """Read `a int, b struct<c:string,d:int>`: columns are separated by comma and space, types have no spaces."""
     return [FieldSchema(*part.split(" ", 1)) for part in text.split(", ")] if text else []
 
 
 def stored_table(client: Client, name: str, database: str = "default") -> Table:
-    """Return a table of any kind as it is stored: the request says that its client knows transactional ones."""
+    """Return a table of any kind as it is stored: the request has the client's capability for transactional tables."""
     known = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
     found: Table = client.get_table_req(GetTableRequest(dbName=database, tblName=name, capabilities=known)).table
     return found

@@ -51,7 +51,7 @@ def work(
 ) -> tuple[CompactionInfoStruct, int]:
     """Compact as a worker does: queue, take, transaction, directory, mark, end the transaction (o leaves it open).
 
-    With `refused` the entry is one that a request would not get, as older servers have them in their queue.
+    With `refused` the entry is queued without a request, which would be refused: older servers have such entries.
     """
     if refused:
         queue_unasked(call, name, "a" if kind == MAJOR else "i")
@@ -83,7 +83,7 @@ def written(call: Call, name: TableName, folder: Path, times: int, **options: ob
 
 
 def stuck(monkeypatch: pytest.MonkeyPatch, metastore: Metastore) -> None:
-    """Let the file system refuse to delete the second delta."""
+    """Make the file system refuse to delete the second delta."""
     files = metastore.warehouse._systems._local
     set_aside = files.set_aside
 

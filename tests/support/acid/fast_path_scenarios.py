@@ -19,7 +19,7 @@ from tests.support.acid.txns import DELETE, EXCL_WRITE, EXCLUSIVE, INSERT, READ,
 
 BOTH = "postgresql mysql"
 MAX_OPEN = 200
-"""Most transactions that may be open."""
+"""The most transactions that may be open."""
 
 
 @dataclass
@@ -226,7 +226,7 @@ def commit_with_history_that_another_client_noted(world: World) -> object:
 
 
 def by_another(operation: int, *, opens: bool) -> Scenario:
-    """A commit by a client that did not write in the transaction; `opens` if it opened the transaction."""
+    """Return a commit by a client that did not write in the transaction; `opens` if it opened the transaction."""
 
     def work(world: World) -> object:
         key = txns.begin_one(world.call if opens else world.other)
@@ -325,7 +325,7 @@ def allocate_for_an_older_batch(world: World) -> object:
 
 
 def again(wanted: Callable[[list[int]], list[int]]) -> Scenario:
-    """Allocate for transactions of a batch, two of which, the second and third, have write ids in the table already."""
+    """Return an allocation for transactions of a batch, of which the second and third have write ids in the table already."""
 
     def work(world: World) -> object:
         keys = world.begin(5)
@@ -359,12 +359,12 @@ def allocate_for_a_batch_of_which_one_ended(world: World) -> object:
 
 
 def lock(*kinds: int, **options: Any) -> Scenario:
-    """Ask for locks on tables without a transaction."""
+    """Return a request for locks on tables without a transaction."""
     return lambda world: world.ask(*(world.component(kind, f"t{number}", **options) for number, kind in enumerate(kinds)))
 
 
 def lock_in_transaction(*operations: int, partition: str | None = None) -> Scenario:
-    """Ask for locks to write with, in a transaction that has a write id in the first table."""
+    """Return a request for locks to write, in a transaction that has a write id in the first table."""
 
     def work(world: World) -> object:
         key = world.begin_one()

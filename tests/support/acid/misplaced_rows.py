@@ -1,4 +1,4 @@
-"""Lay rows out as an earlier version did, in files of other buckets than they name, and read which bucket each row of a file names."""
+"""Write rows as an earlier version did, into files of other buckets than their own, and read the buckets of the rows in each file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metastore.acid.rewriting.event_file import EventWriter, OrcOptions
 
 
 def scatter(file: Path, tasks: int = 2) -> None:
-    """Divide a bucket's file of inserted rows among files of this bucket and the next ones, as if so many tasks had written it."""
+    """Divide a bucket's file of inserted rows among files of this bucket and the next ones, as if `tasks` tasks had written it."""
     events = orc.ORCFile(str(file)).read()
     first = buckets.of_file(file.name)
     assert first is not None
@@ -25,7 +25,7 @@ def scatter(file: Path, tasks: int = 2) -> None:
 
 
 def rewrite(file: Path, tables: Iterable[pa.Table]) -> None:
-    """Write events of one or several files, which follow on each other, into one."""
+    """Write the events of one or several successive files into one file."""
     events = pa.concat_tables(tables).combine_chunks()
     copied = events.take(pa.array(range(len(events))))  # the writer takes no slices
     file.parent.mkdir(exist_ok=True)
@@ -36,7 +36,7 @@ def rewrite(file: Path, tables: Iterable[pa.Table]) -> None:
 
 
 def numbered(table: pa.Table, numbers: Sequence[int]) -> pa.Table:
-    """Return events whose rows bear other numbers of buckets."""
+    """Return the events with other numbers of buckets in their rows."""
     return table.set_column(2, table.schema.field(2), pa.array(numbers, pa.int32()))
 
 
@@ -47,7 +47,7 @@ def remove(file: Path) -> None:
 
 
 def misplaced(folder: Path) -> dict[str, set[int]]:
-    """Return the buckets that rows of files of events name, of those files in which one is not the file's own."""
+    """Return by file the buckets in its rows, for files with a row whose bucket is not the file's."""
     out: dict[str, set[int]] = {}
     for file in sorted(folder.rglob("bucket_*")):
         numbers: list[Any] = orc.ORCFile(str(file)).read(columns=["bucket"]).column("bucket").to_pylist()

@@ -108,7 +108,7 @@ def allocate(call: Call, keys: Sequence[int], table: str = "t", database: str = 
 
 
 def valid(call: Call, table: str = "db.t", **options: object) -> tuple[int, list[int], set[int], int | None]:
-    """Return mark, unseen ids, the aborted of them, and the lowest open one, of a table's snapshot."""
+    """Return a table's snapshot: the mark, the unseen ids, the aborted ids among them, and the lowest open id."""
     (found,) = write_ids.get_valid_write_ids(call, [table], **options)  # type: ignore[arg-type]
     return shown(found)
 
@@ -128,7 +128,7 @@ def rows(call: Call, table: sa.Table, /, *columns: str, **where: object) -> list
 
 
 def intended(call: Call, *columns: str, **where: object) -> list[tuple[object, ...]]:
-    """Return columns of the components that transactions intend to write, or intended to before they were aborted."""
+    """Return columns of the components that open transactions intend to write, or aborted ones intended to write."""
     return rows(call, schema.transaction_components, *columns, committed_ms=None, **where)
 
 
@@ -145,7 +145,7 @@ def judged_by(call: Call, *columns: str, **where: object) -> list[tuple[object, 
 
 
 def count(call: Call, tables: Iterable[sa.Table]) -> dict[str, int]:
-    """Return how many rows tables have."""
+    """Return the number of rows of each table."""
     found = {}
     for table in tables:
         query = sa.select(sa.func.count()).select_from(table)

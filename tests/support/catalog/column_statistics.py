@@ -36,7 +36,7 @@ def of(name: TableName, *columns: ColumnStatisticsObj, partition: str | None = N
 
 
 def with_statistics(call: Call, name: TableName, *names: str) -> list[str]:
-    """Return ["a"] if the table has statistics of column `a`; with names of partitions, those of them that have such statistics."""
+    """Return ["a"] if the table has statistics of column `a`; with names of partitions, those with such statistics."""
     if not names:
         return [each.colName for each in statistics.get_table(call, name, ["a"]).statsObj]
     return sorted(statistics.get_partitions(call, name, names, ["a"]))

@@ -1,4 +1,4 @@
-"""Fill any metastore over Thrift with every kind of object that it has. Objects that a release does not know are left out."""
+"""Fill any metastore over Thrift with every kind of object that it has. Objects that a release does not support are left out."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ CLASSES: list[Any] = [getattr(idl.service, f"{method}_{kind}") for method in idl
 SHARING: list[Any] = [
     getattr(idl.service, f"{name}_args") for name in ("add_partitions", "add_partitions_pspec", "alter_partitions", "set_aggr_stats_for")
 ]
-"""Those in which parts may be shared."""
+"""Classes of messages whose decoded parts may be shared."""
 BITS = {TType.BYTE: 8, TType.I16: 16, TType.I32: 32, TType.I64: 64}
 TEXTS = ["", "a", "text of some length", "ü", "\0", "\U0001f40d" * 3]
 PIECES = [1, 7, 40, 1000, 100_000]
 MAX_DEPTH_MADE = 7
-"""Structs and containers in each other: none below."""
+"""The depth of nested structs and containers below which none is made."""
 
 
 def random_struct(random: Random, cls: Any, depth: int = 0) -> Any:
@@ -52,7 +52,7 @@ def random_value(random: Random, ttype: int, spec: Any, depth: int) -> Any:
         keys = [_element(random, spec[0], depth) for _ in range(size)]
         return {tuple(key) if isinstance(key, list) else key: _element(random, spec[1], depth) for key in keys}
     found: list[Any] = []
-    for _ in range(size):  # many are like the one before: such are shared
+    for _ in range(size):  # many equal the one before: such elements are shared
         found.append(found[-1] if found and random.random() < 0.5 else _element(random, spec, depth))
     return found
 
@@ -106,7 +106,7 @@ ODD = [42, 2**70, 1.5, "text", "\ud800", b"bytes", [], [None], ["x", 1], {}, {"a
 
 
 def with_odd_value(random: Random, body: Any) -> bool:
-    """Put an odd value somewhere into a struct, where the declarations of thriftpy2 name a type; return whether there was a place."""
+    """Put an odd value into a field at a random place in a struct; return whether there was a field."""
     while fields := list(body.thrift_spec.values()):
         field = random.choice(fields)
         value = getattr(body, field[1], None)
@@ -116,7 +116,7 @@ def with_odd_value(random: Random, body: Any) -> bool:
         if isinstance(value, list) and value and isinstance(value[0], TPayload) and random.random() < 0.8:
             body = random.choice(value)
             continue
-        if field[0] == TType.STRUCT:  # here a tuple or bytes may stand
+        if field[0] == TType.STRUCT:  # a tuple or bytes are allowed here
             setattr(body, field[1], random.choice([42, "text", [], {}, object()]))
         else:
             setattr(body, field[1], random.choice(ODD))

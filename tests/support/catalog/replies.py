@@ -1,4 +1,4 @@
-"""A handler's reply as a client sees it: the handler may return rows in place of structs."""
+"""A handler's reply in the form for clients: the handler may return rows in place of structs."""
 
 from __future__ import annotations
 

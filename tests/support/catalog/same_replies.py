@@ -118,7 +118,7 @@ def _of_table(one: Client, catalog: str, database: str, table: str) -> Iterator[
 
 
 def _sorted_plan(reply: Any) -> Any:
-    """Return a plan with its parts in an order: Java's have none."""
+    """Return a plan with its parts sorted: in Java's replies they have no order."""
     return {name: sorted(each, key=repr) if isinstance(each, list) else each for name, each in plain(reply)["resourcePlan"].items()}
 
 
@@ -127,7 +127,7 @@ def by_repr(values: Any) -> list[Any]:
 
 
 def differences(one: Client, other: Client) -> list[str]:
-    """Return the differences between the replies of two metastores; methods that the first one does not know are skipped."""
+    """Return the differences between the replies of two metastores; methods that the first one does not have are skipped."""
     found = []
     for name, ask in asked(one):
         replies = []

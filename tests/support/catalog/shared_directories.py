@@ -99,7 +99,7 @@ DROPS: dict[str, Drop] = {
 
 
 def dropped_or_refused(drop: Callable[[], object]) -> list[Any]:
-    """Drop, and return the log's warnings of data that stays. A truncation may be refused instead: then its message is returned."""
+    """Call `drop`, and return the log's warnings of data that stays. If it is refused, as a truncation may be, return its message."""
     with capture_logs() as logs:
         try:
             drop()

@@ -17,7 +17,7 @@ Spoil = Callable[[Event, Any], None]
 def failing_commits(database: Database) -> Iterator[Spoil]:
     """Yield the work of a transactional listener after which COMMIT fails and nothing is committed.
 
-    SQLite and PostgreSQL refuse a row that breaks a deferred foreign key; MariaDB has none, so its connection is killed.
+    SQLite and PostgreSQL refuse a row that violates a deferred foreign key. MariaDB has no such keys: its connection is killed.
     """
     url = database.url
     if database.driver.name == "mysql":

@@ -43,7 +43,7 @@ def ci() -> ModuleType:
 
 @cache
 def server(kind: str) -> URL:
-    """Return the URL of a database server; in CI a missing one is a failure, elsewhere a skip."""
+    """Return the URL of a database server; a missing one is a failure in CI, and a skip elsewhere."""
     variable = f"METASTORE_TEST_{kind.upper()}"
     if variable not in os.environ:
         script = Path(__file__).parents[3] / ".ci" / "databases"
@@ -100,8 +100,8 @@ def fresh(kind: str, folder: Path) -> Iterator[str]:
 
 
 FIRST_ID = 3_141_593
-"""The first id of each table's rows on a server, as its rows do not begin at 1 for each test: no row has the small number by which a test
-names something that is not there."""
+"""The first id of each table's rows on a server, where ids do not begin at 1 for each test. No row has a small id, as tests use them for
+missing objects."""
 
 
 class Migrated:
@@ -124,7 +124,7 @@ class Migrated:
                 (_set_ids_postgresql if kind == "postgresql" else _set_ids_mysql)(cursor)
 
     def take(self, folder: Path) -> Iterator[str]:
-        """Yield the URL of an empty database with the schema; on a server the ids of its rows go on from those before."""
+        """Yield the URL of an empty database with the schema; on a server the ids continue from the test before."""
         if self.kind == "sqlite":
             path = folder / "metastore.db"
             self.copy_to(path)
@@ -135,7 +135,7 @@ class Migrated:
                 (_empty_postgresql if self.kind == "postgresql" else _empty_mysql)(cursor)
 
     def copy_to(self, path: Path) -> None:
-        """Copy the database, of SQLite, to a file."""
+        """Copy the SQLite database to a file."""
         shutil.copy(str(make_url(self.url).database), path)
 
 
@@ -152,7 +152,7 @@ def _set_ids_mysql(cursor: Any) -> None:
 
 
 def _empty_postgresql(cursor: Any) -> None:
-    """Delete the rows of the tables that have pages, and the pages. TRUNCATE takes twice as long: it makes new files of all indexes."""
+    """Delete the rows and the pages of tables that have pages. TRUNCATE takes twice as long: it makes new files of all indexes."""
     cursor.execute(
         "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND pg_relation_size(oid) > 0"
     )
@@ -170,7 +170,7 @@ def _empty_mysql(cursor: Any) -> None:
 
 
 def _to_empty(cursor: Any) -> list[str]:
-    """Return the tables that a cursor has named, those first that refer to others."""
+    """Return the tables in the rows of a cursor. Tables that refer to others are before them."""
     from metastore.store.core.all_tables import metadata
 
     place = {table.name: number for number, table in enumerate(metadata.sorted_tables)}

@@ -1,4 +1,4 @@
-"""See in which order a test writes through to the disk and calls a server: each real `fsync` of the process, each call on the wire."""
+"""Record the order in which a test writes through to the disk and calls a server: each `fsync` of the process, each call on the wire."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CALLS = re.compile(rb"commit_txn|mark_compacted|drop_table")
 
 
 class Synced(NamedTuple):
-    """A file of so many bytes, or a directory with the names in it, that was written through."""
+    """A file with its size in bytes, or a directory with the names in it, that was written through."""
 
     path: str
     size: int
@@ -38,7 +38,7 @@ class Disk:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[Synced | Called] = []
         self.refuses: Callable[[str], int | None] = lambda _: None
-        """Returns the number of the error with which the disk refuses to write a path through."""
+        """A function that returns the number of the error with which the disk refuses to write a path through, or None."""
         self._real = os.fsync
         monkeypatch.setattr(os, "fsync", self._sync)
 
@@ -57,7 +57,7 @@ class Disk:
         return [each for each in self.seen[:last] if isinstance(each, Synced)]
 
     def assert_placed(self, directory: Path, top: Path, method: str) -> None:
-        """Assert that a directory was written through as it is now, and those above it with its name, before the last call of a method."""
+        """Assert that before the last call of a method a directory was written through as it is now, and its parents with its name."""
         before = self.before(method)
         for file in directory.iterdir():
             assert any(each.path == str(file) and each.size == file.stat().st_size for each in before), f"{file} was not"
@@ -71,7 +71,7 @@ class Disk:
 
 @contextmanager
 def tapped(uri: str, disk: Disk) -> Iterator[str]:
-    """Pass on all that clients of the address that is yielded send to a server; the disk notes calls before the server has them."""
+    """Yield an address whose clients' bytes are passed on to a server. The disk notes calls before the server gets them."""
     host, _, port = uri.rpartition("/")[2].rpartition(":")
     listener = socket.create_server(("127.0.0.1", 0))
 

@@ -22,7 +22,7 @@ from tests.support.servers.servers import free_port
 def mariadb_with_tls() -> Iterator[tuple[int, Path]]:
     """Start the server, yield its port and the file of its authority, and end it. Its certificate names localhost alone."""
     script = ci()
-    folder = Path(tempfile.mkdtemp())  # pytest's own can not be entered by another user
+    folder = Path(tempfile.mkdtemp())  # another user can not enter pytest's own folders
     process = None
     try:
         folder.chmod(0o755)

@@ -1,9 +1,9 @@
-"""Run a test that is about a rule on one database, and a share of such tests on all.
+"""Run a test of a rule on one database, and a share of such tests on all.
 
-A test with the marker `on_one_database` reaches SQL only through functions that other tests run on every database. It runs on one of them,
-which follows from its name: over the tests of a module all databases have their turn. One in eight runs on all. `--on-all-databases` runs
-each on all. A matrix of cases marks some of them: each of those differs from a case that runs on all databases only in something that the
-database does not matter for, such as a seed or the format of a message.
+A test with the marker `on_one_database` reaches SQL only through functions that other tests run on every database. It runs on one database,
+which follows from its name, so that the tests of a module are spread over all databases. One in eight runs on all. `--on-all-databases`
+runs each on all. In a matrix of cases some are marked: each differs from a case that runs on all databases only in a detail that is
+independent of the database, such as a seed or the format of a message.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from zlib import crc32
 import pytest
 
 SHARE = 8
-"""One in so many runs on all databases."""
+"""One of so many marked tests runs on all databases."""
 
 
 def left_out(items: list[pytest.Item], kinds: list[str]) -> list[pytest.Item]:
-    """Return the items that run on another database alone."""
+    """Return the items that do not run, since their test runs on another database alone."""
     return [item for item in items if item.get_closest_marker("on_one_database") and not _is_kept(item, kinds)]
 
 

@@ -19,7 +19,7 @@ from tests.support.servers.servers import free_port
 
 
 class Pair:
-    """Two servers on ports of this machine; `url` names both, and asks for the one that takes writes."""
+    """Two servers on ports of this machine; `url` has the addresses of both, and selects the server that accepts writes."""
 
     def __init__(self, folder: Path) -> None:
         self._ci = ci()
@@ -36,7 +36,7 @@ class Pair:
         self.url = URL.create("postgresql", username="metastore", database="postgres", query=query)
 
     def address(self, name: str) -> str:
-        """Return the URL of one of them: `primary`, `standby`."""
+        """Return the URL of one of the servers: `primary`, `standby`."""
         return f"postgresql://metastore@127.0.0.1:{self._ports[name]}/postgres"
 
     def start(self) -> None:
@@ -54,7 +54,7 @@ class Pair:
         self._serve("primary")
 
     def start_again(self, name: str) -> None:
-        """Start one of them that was killed."""
+        """Start one of the servers again that was killed."""
         self._serve(name)
 
     def fail_over(self) -> None:
@@ -63,13 +63,13 @@ class Pair:
         self._psql("standby", "SELECT pg_promote()")
 
     def kill(self, name: str) -> None:
-        """Kill one of them. Its shared memory is free when this returns: with a process that still used it, it would not start again."""
+        """Kill one of the servers with its processes: it could not start again while one of them uses its shared memory."""
         process = self._processes.pop(name)
         kill_with_children(process.pid)
         process.wait()
 
     def run(self, name: str, *statements: str) -> None:
-        """Run statements on one of them."""
+        """Run statements on one of the servers."""
         self._psql(name, *statements)
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ def alone() -> Iterator[Pair]:
 
 @contextmanager
 def _made() -> Iterator[Pair]:
-    folder = Path(tempfile.mkdtemp())  # pytest's own can not be entered by another user
+    folder = Path(tempfile.mkdtemp())  # another user can not enter pytest's own folders
     made = Pair(folder)
     try:
         yield made

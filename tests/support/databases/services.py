@@ -76,6 +76,6 @@ def statements(metastore: Metastore) -> Statements:
 
 @pytest.fixture
 def counts(call: Call, request: pytest.FixtureRequest) -> Iterator[StatementCounts]:
-    """Counts the statements of operations: `counts("drop", lambda: ...)`. The numbers have to be those of statement_counts.json."""
+    """Counts the statements of operations: `counts("drop", lambda: ...)`. The numbers have to equal statement_counts.json."""
     with counting(request, call.database) as counted:
         yield counted

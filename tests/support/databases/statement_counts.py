@@ -1,11 +1,11 @@
-"""The numbers of SQL statements that operations run, kept in one file.
+"""The numbers of SQL statements that operations run, stored in one file.
 
     pytest tests/service tests/jobs --update-statement-counts
 
-writes the numbers of the tests that run; say in the commit why they changed.
+writes the numbers of the tests that run; the commit's message has to explain the change.
 
-A test counts operations under names. On each kind of database the numbers have to be those of the file. Other parameters of the test do not
-matter: a test that runs with one partition and with fifty shows that the number does not grow.
+A test counts operations under names. On each kind of database the numbers have to equal the numbers of the file. Other parameters of the
+test do not matter: a test that runs with one partition and with fifty shows that the number does not grow.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ class StatementCounts:
     """Counts the statements of one test on one kind of database; BEGIN and COMMIT are not among them."""
 
     def __init__(self, test: str, database: Database, *, update: bool) -> None:
-        """Counts of one test. With `update` they are written, and not compared."""
+        """Begin the counts of one test. With `update` they are written, and not compared."""
         self._test = test
         self.database = database
-        """Whose statements are counted."""
+        """The database whose statements are counted."""
         self._update = update
         self._numbers: dict[str, int] = {}
 
     def __call__(self, operation: str, work: Callable[[], T]) -> T:
-        """Do some work and return its result. AssertionError when its number of statements is not the file's."""
+        """Do some work and return its result. AssertionError when its number of statements differs from the file."""
         seen: list[str] = []
         self.database.observer = seen.append
         try:
@@ -56,7 +56,7 @@ class StatementCounts:
         return result
 
     def note(self, operation: str, number: int, texts: list[str]) -> None:
-        """Compare a number of statements, whose texts are shown when it is not that of the file. AssertionError."""
+        """Compare a number of statements with the file. AssertionError, with the statements' texts, when they differ."""
         assert operation not in self._numbers, f"{operation} is counted twice: give it another name"
         self._numbers[operation] = number
         if self._update:

@@ -31,7 +31,7 @@ OPENED = (
     )), "java.base/sun.nio.ch", "java.base/sun.nio.cs", "java.base/sun.security.action", "java.base/sun.util.calendar", "java.sql/java.sql",
     "java.security.jgss/sun.security.krb5",
 )  # fmt: skip
-"""Packages of Java 17 that Hive reaches into."""
+"""Packages of Java 17 whose internals Hive uses."""
 PATIENCE = 300
 """Seconds that a statement may take."""
 
@@ -101,7 +101,7 @@ class Hive:
         return self.sql(f"!compact {database} {table} {kind} {partition}".rstrip())[0]
 
     def kill(self) -> None:
-        """Let the engine vanish: no heartbeat, no abort."""
+        """Kill the engine: it sends no heartbeat and no abort."""
         self._process.kill()
 
     def _receive(self) -> None:

@@ -12,7 +12,7 @@ PARTITIONS: list[str] = RAW["partitions"]
 
 
 class Serialised(NamedTuple):
-    """An expression of one release of Hive: the names that Hive keeps, and whether it says that one of them is unknown."""
+    """An expression of one release of Hive: the names that Hive keeps, and whether it reports one of them as unknown."""
 
     data: bytes
     kept: frozenset[str]

@@ -11,7 +11,7 @@ from tests.support.engines.hive import java, settings, variables, write_configur
 from tests.support.engines.jars import ingest_classpath
 
 UNBUFFERED = "org.apache.hadoop.fs.RawLocalFileSystem"
-"""A local file system that writes flushed bytes at once, like HDFS. Hadoop's usual one keeps them back, for its checksums."""
+"""A local file system that writes flushed bytes at once, like HDFS. Hadoop's usual one buffers them, for its checksums."""
 
 
 class Ingest:
@@ -49,7 +49,7 @@ def ingest(
     properties: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Ingest]:
-    """Connect to a table; so many transactions are opened at a time. `changes` are further settings, `properties` those of Java."""
+    """Connect to a table; `batch` transactions are opened at a time. `changes` are further settings, `properties` are Java's."""
     write_configuration(folder, {**settings(uri, folder, warehouse), "fs.file.impl": UNBUFFERED, **(changes or {})})
     command = java(folder, ingest_classpath(), "Ingest", database, table, str(batch))
     errors = folder / "errors.txt"

@@ -55,7 +55,7 @@ LEFT_OUT = (
     "org.pentaho:*", "org.glassfish:javax.el", "org.pac4j:pac4j-saml-opensamlv3", "net.shibboleth.tool:*",
     "org.apache.hadoop:hadoop-client-api", "org.slf4j:slf4j-reload4j", "org.slf4j:slf4j-log4j12", "jdk.tools:jdk.tools",
 )  # fmt: skip
-"""Dependencies that Hive names and nothing here needs; some are in no public repository."""
+"""Dependencies of Hive that are not needed here; some are in no public repository."""
 
 
 def _tag(name: str, *inner: str) -> str:
@@ -74,7 +74,7 @@ def _project(artifacts: Sequence[str]) -> str:
 
 @contextmanager
 def _fetched(name: str, artifacts: Sequence[str]) -> Iterator[Path]:
-    """Yield the folder whose `jars` hold artifacts and all that they depend on; nobody else changes it meanwhile."""
+    """Yield the folder whose `jars` holds artifacts and all their dependencies. It is locked against other processes meanwhile."""
     folder = Path(os.environ.get("METASTORE_TEST_JARS") or tempfile.gettempdir()) / f"metastore-test-{name}"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
@@ -91,7 +91,7 @@ def _fetched(name: str, artifacts: Sequence[str]) -> Iterator[Path]:
 
 
 def jars_of(name: str, artifacts: Sequence[str]) -> str:
-    """Return a class path of artifacts and all that they depend on. CalledProcessError."""
+    """Return a class path of artifacts and all their dependencies. CalledProcessError."""
     with _fetched(name, artifacts) as folder:
         return f"{folder}/jars/*"
 
@@ -146,7 +146,7 @@ SERVERS = {
 """Releases of Java's metastore server that run by themselves: the artifact, the jars that a Hadoop installation puts beside it, and drivers
 of databases."""
 INSIDE = {"3.1.3": ("org.apache.hive.hcatalog:hive-hcatalog-server-extensions:3.1.3", "org.apache.hive:hive-exec:3.1.3")}
-"""Further jars of a release, without those that they depend on: the notification log's listener, which is in no public repository for
+"""Further jars of a release, without their dependencies: the notification log's listener, which is in no public repository for
 4.0.1, and Hive's engine, without which no full ACID table can be made."""
 
 

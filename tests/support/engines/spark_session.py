@@ -21,16 +21,16 @@ QUICK = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.ui.explainMode": "simple",
 }
-"""Settings that make short queries quick. To compile a query takes longer than to run it over the few rows of a test: a third of the tests'
-time. To plan again after each stage takes a job more for each: a tenth. To note the place of each call in a program, and a long description
-of each plan for pages that are not there, takes a twentieth."""
+"""Settings that make short queries quick, each with its share of the tests' time. Compiling a query takes longer than running it over the
+few rows of a test: a third. Planning again after each stage takes a further job for each: a tenth. Noting the place of each call in a
+program, and a long description of each plan for pages that are turned off: a twentieth."""
 JAVA = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms900m -Xmn500m -XX:ReservedCodeCacheSize=128m -XX:-UsePerfData "
     "-Djdk.lang.Process.launchMechanism=VFORK"
 )
 """Options of a Java process that runs for seconds or minutes: its second compiler would never pay off. With room for new objects and for
-compiled code it collects and compiles a third as often, which is a tenth of its time. Hadoop starts a `chmod` for each file and directory
-that is written, ten thousand in a run of the tests: without a helper between."""
+compiled code it collects and compiles a third as often, which saves a tenth of its time. Hadoop starts a `chmod` for each file and
+directory that is written, ten thousand in a run of the tests: VFORK starts them without a helper process."""
 ARGUMENTS = (
     "--master", "local[1]", "--conf", f"spark.driver.extraJavaOptions={JAVA}", "--conf", "spark.ui.enabled=false",
     "--conf", "spark.ui.showConsoleProgress=false",
@@ -40,7 +40,7 @@ ARGUMENTS = (
 
 
 def _look_up_once(owner: type[JVMView | JavaPackage]) -> None:
-    """Let the JVM's classes and packages keep the names that were looked up in them.
+    """Make the JVM's view and its packages cache the names that were looked up in them.
 
     PySpark looks up `functions` or `py4j.reflection` for each column and each error, and each look-up of a package reads the tables of
     contents of 300 archives: a tenth of the driver's time.

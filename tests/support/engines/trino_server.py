@@ -114,16 +114,16 @@ class Served(Protocol):
 
 
 class Trino:
-    """Trino, and where the metastore's warehouse is."""
+    """A running Trino, and the path of the metastore's warehouse."""
 
     def __init__(self, port: int, warehouse: Path) -> None:
         self._port = port
         self.warehouse = warehouse
 
     def run(self, statement: str, *, role: str | None = None, catalog: str = "hive", user: str = USER) -> list[tuple[Any, ...]]:
-        """Run a statement in a catalog, there with a role, and return its rows. TrinoQueryError.
+        """Run a statement in a catalog, with a role in it, and return its rows. TrinoQueryError.
 
-        Trino answers before it knows itself as a node that has the catalog: then the statement waits for that.
+        Trino accepts statements before its own node is registered for the catalog: the statement is repeated until then.
         """
         until = time.monotonic() + _SECONDS_FOR_NODES
         while True:

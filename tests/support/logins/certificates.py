@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority, and those that it signs. Each is in one PEM file with its key."""
+"""Certificates for tests: an authority, and the certificates that it signs. Each is in one PEM file with its key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 
 class Authority:
-    """Signs certificates that hold for a day."""
+    """An authority, whose certificates are valid for a day."""
 
     def __init__(self, folder: Path, name: str = "authority") -> None:
         self._folder = folder
@@ -53,7 +53,7 @@ class Authority:
         return built.add_extension(x509.SubjectAlternativeName(alternatives), critical=False) if alternatives else built
 
     def revoke(self, file: Path, *revoked: Path, until: datetime | None = None) -> Path:
-        """Write a list of revoked certificates, which holds for a day or until a time that has passed."""
+        """Write a list of revoked certificates, which is valid for a day, or until a given time."""
         now = datetime.now(timezone.utc)
         built = x509.CertificateRevocationListBuilder().issuer_name(self._name).last_update(now - timedelta(days=2))
         built = built.next_update(until or now + timedelta(days=1))

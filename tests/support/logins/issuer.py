@@ -1,4 +1,4 @@
-"""An issuer of JSON web tokens: keys, their JWKS over HTTP on this machine, and tokens, right and wrong ones."""
+"""An issuer of JSON web tokens: keys, their JWKS over HTTP on this machine, and valid and invalid tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AUDIENCE = "metastore"
 
 
 class Issuer:
-    """Serves its keys until `close`; `requests` counts how often they were asked for."""
+    """Serves its keys until `close`; `requests` is the number of requests for them."""
 
     def __init__(self) -> None:
         self.keys: list[Any] = []
@@ -58,7 +58,7 @@ class Issuer:
         return key
 
     def claims(self, **changes: Any) -> dict[str, Any]:
-        """Return claims that are right, with changes; None takes a claim away."""
+        """Return valid claims, with changes; None removes a claim."""
         now = int(time.time())
         claims = {"iss": self.url, "aud": AUDIENCE, "sub": "ann", "iat": now, "exp": now + 600, **changes}
         return {name: value for name, value in claims.items() if value is not None}

@@ -1,6 +1,6 @@
 """Start a Kerberos realm: an MIT KDC on loopback, with principals, keytabs and ticket caches in one folder. Nothing outside of it changes.
 
-Needs `krb5kdc`, `kdb5_util`, `kadmin.local` and `kinit` (packages krb5-kdc, krb5-admin-server, krb5-user), and no rights.
+Needs `krb5kdc`, `kdb5_util`, `kadmin.local` and `kinit` (packages krb5-kdc, krb5-admin-server, krb5-user), and no root.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Kdc:
         return cache
 
     def trust(self, other: Kdc, krbtgt: str, password: str) -> Path:
-        """Add a ticket-granting principal to both realms, so that one's users can log in to the other; return a krb5.conf with both."""
+        """Add a ticket-granting principal to both realms, so that users of one can log in to the other; return a krb5.conf with both."""
         for each in (self, other):
             each._realm.addprinc(krbtgt, password)
         addresses = [{"kdc": f"127.0.0.1:{each._realm.portbase}"} for each in (self, other)]

@@ -66,7 +66,7 @@ class Secured:
     def rights(self, kind: str, table: str, privileges: Mapping[str, str]) -> dict[str, str]:
         """Return the settings of a server on which users hold privileges on a table of `default`; alice is an admin.
 
-        For the kind `grants` they are to be granted by `grant` when the table is there.
+        For the kind `grants`, call `grant` when the table is there.
         """
         settings = {"authorization": kind, "admin_users": "alice"}
         if kind == "file":

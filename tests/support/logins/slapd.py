@@ -44,7 +44,8 @@ access to * by users read by * none
 @dataclass(frozen=True)
 class Directory:
     """A directory that answers. People: ann (analysts, staff), bob (staff), "o'hara, (jo)*" (no group), a guest whose entry is called
-    ann too, and carl, whose entry has the common name root; a device of that name, which is nobody's. All have the same password.
+    ann too, and carl, whose entry has the common name root. A device has that common name too, and belongs to no person. All have the same
+    password.
     """
 
     url: str
@@ -55,7 +56,7 @@ class Directory:
 @contextmanager
 def directory() -> Iterator[Directory]:
     """Start a directory, yield it, and end it."""
-    with tempfile.TemporaryDirectory() as folder, _running(Path(folder)) as started:  # pytest's own can not be entered by another user
+    with tempfile.TemporaryDirectory() as folder, _running(Path(folder)) as started:  # another user can not enter pytest's own folders
         yield started
 
 

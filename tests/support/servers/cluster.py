@@ -82,7 +82,7 @@ class Cluster:
     def directories(self) -> set[str]:
         """Return the directories in the table and its partitions."""
         out: set[str] = set()
-        for folder, inner, _ in os.walk(self.root):  # a directory that vanishes meanwhile is skipped
+        for folder, inner, _ in os.walk(self.root):  # a directory that is removed meanwhile is skipped
             out.update(str(Path(folder, name).relative_to(self.root)) for name in inner if not name.startswith("k="))
             inner[:] = [name for name in inner if name.startswith("k=")]
         return out
@@ -130,7 +130,7 @@ class Victim:
         return self._process.stdout.readline().strip()
 
     def hears_within(self, seconds: float) -> str:
-        """Return the next line, or nothing where it does not come in time: then the process is killed."""
+        """Return the next line. If there is none in time, the process is killed, and the text is empty."""
         assert self._process.stdout is not None
         if not select.select([self._process.stdout], [], [], seconds)[0]:
             self.kill()
@@ -138,7 +138,7 @@ class Victim:
 
     @property
     def pid(self) -> int:
-        """The process, whose number is that of its session too."""
+        """The id of the process, and of its session."""
         return self._process.pid
 
     @property

@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 @dataclass
 class Spans:
-    """The spans that came, and the address that accepts more."""
+    """The received spans, and the address that accepts more."""
 
     endpoint: str
     spans: list[Any] = field(default_factory=list)
@@ -49,7 +49,7 @@ def collecting() -> Iterator[Spans]:
             self.wfile.write(answer)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     kept = Spans(f"http://127.0.0.1:{server.server_port}")

@@ -36,15 +36,15 @@ IMPORTED = (
     "alembic.command",
     "pydantic.type_adapter",  # with which typer reads arguments
 )
-"""Modules that bring those which every server imports at its start, and no others."""
+"""Modules whose imports are exactly the modules that every server imports at its start."""
 PROGRAM = "from tests.support.servers.forking import run, until_forked; until_forked({number}); run()"
 
 
 class Forked:
-    """A command as `subprocess.Popen` shows a process; it is no child of this process."""
+    """A command with the interface of `subprocess.Popen`. It is not a child of this process."""
 
     def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], folder: Path, *, given: IO[Any], errors: IO[Any]) -> None:
-        """Start a command in a folder, which reads `given` and writes errors into a file."""
+        """Start a command in a folder. It reads `given` and writes its errors to `errors`."""
         self.args = arguments
         self.returncode: int | None = None
         read, written = os.pipe()
@@ -59,11 +59,11 @@ class Forked:
         self.pid = int(answer)
 
     def poll(self) -> int | None:
-        """Return the status if the command has ended."""
+        """Return the status if the command has ended, else None."""
         return self._ended(0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Return the status once the command has ended. TimeoutExpired after so many seconds."""
+        """Return the status once the command has ended. TimeoutExpired after `timeout` seconds."""
         status = self._ended(timeout)
         if status is None:
             raise subprocess.TimeoutExpired(self.args, timeout or 0)
@@ -101,7 +101,7 @@ def run_forked(arguments: Sequence[str], environment: Mapping[str, str], folder:
 
 @cache
 def _parent() -> socket.socket:
-    """Start the process that forks; return where it takes requests."""
+    """Start the process that forks; return the socket for requests to it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     root = str(Path(__file__).parents[3])
     with theirs:
@@ -120,9 +120,9 @@ def _parent() -> socket.socket:
 
 
 def until_forked(number: int) -> None:
-    """Import, and fork for each request that comes by a socket; return in the new process, which runs on as the request says.
+    """Import, and fork for each request that is received from a socket; return in the new process, which has the request's arguments.
 
-    The process ends with the tests' own, whose end of the socket then closes.
+    The process ends when the tests' process ends, and closes its end of the socket.
     """
     for name in IMPORTED:
         importlib.import_module(name)
@@ -152,9 +152,9 @@ def until_forked(number: int) -> None:
 
 
 def run() -> None:
-    """Run the command as `metastore` does, and end as Python ends, but for taking all modules apart.
+    """Run the command as `metastore` does, and end as Python ends, but without clearing all modules.
 
-    That would copy each page of memory that is shared with the process of the fork: three quarters of a short command's CPU.
+    Clearing would copy each page of memory that is shared with the parent: three quarters of a short command's CPU.
     """
     from metastore.cli import main
 
@@ -171,7 +171,7 @@ def run() -> None:
 
 
 def _wait_for_child(standard: list[int], report: int) -> None:
-    """Return in a child, and wait for its end here. The child's id is reported at its start, and its status at its end."""
+    """Fork: return in the child, and wait for its end in the parent. The parent reports the child's id, and at the end its status."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     pid = os.fork()
     if pid == 0:
@@ -179,7 +179,7 @@ def _wait_for_child(standard: list[int], report: int) -> None:
         return
     for file in standard:
         os.close(file)
-    with socket.socket(fileno=report) as reports, suppress(OSError):  # nobody may wait any more
+    with socket.socket(fileno=report) as reports, suppress(OSError):  # there may be no reader any more
         reports.send(str(pid).encode())
         reports.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
     os._exit(0)

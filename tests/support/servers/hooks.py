@@ -1,4 +1,4 @@
-"""Listeners that the tests load into real servers by their settings: they stop a call at a chosen point until it is let go."""
+"""Listeners that the tests load into real servers by their settings: they stop a call at a chosen point until a test releases it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from metastore.listeners.events import (
 )
 
 FOLDER = "METASTORE_TEST_STOP"
-"""Variable of the folder with the two pipes: `reached` gets the worker's process id, `go` lets it go on."""
+"""Variable of the folder with the two pipes: the worker writes its process id to `reached`, and continues after it has read `go`."""
 
 
 def pipes(folder: Path) -> None:
@@ -51,14 +51,14 @@ def stop(event: Event) -> None:
 
 
 class StopWithin(TransactionalListener):
-    """Stops when rows and directories are made and nothing is committed."""
+    """Stops a call when its rows and directories are made and nothing is committed."""
 
     def within(self, event: Event, session: Any) -> None:  # noqa: ARG002
         stop(event)
 
 
 class StopAfter(PostEventListener):
-    """Stops when the change is committed and the client does not know."""
+    """Stops a call when its change is committed and the client has no reply."""
 
     def after(self, event: Event, error: Exception | None) -> None:  # noqa: ARG002
         stop(event)

@@ -39,7 +39,7 @@ def answering(answer: Answer) -> Iterator[Counterpart]:
             self.wfile.write(data)
 
         def log_message(self, *_: Any) -> None:
-            """Be silent."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

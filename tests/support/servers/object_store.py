@@ -1,4 +1,4 @@
-"""An S3 server of our own, which moto plays in a process of its own."""
+"""An S3 server for tests, moto in a process of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ sys.stdin.read()
 
 @contextmanager
 def serving_s3() -> Iterator[dict[str, Any]]:
-    """Run it on a free port of loopback; yield the options of fsspec's driver for it. It ends with its standard input."""
+    """Run the server on a free port of loopback; yield the options of fsspec's driver for it. It ends when its standard input is closed."""
     process = subprocess.Popen([sys.executable, "-c", SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     with process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""How `pytest -n` spreads the tests over processes. Without pytest-xdist it can not be imported."""
+"""The distribution of tests over the processes of `pytest -n`. This module can not be imported without pytest-xdist."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SESSIONS = 2
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
-    """The tests of a file run in one process, in their order; files come in the order of the collection.
+    """The tests of a file run in one process, in their order; files are taken in the order of the collection.
 
     Two processes take the files on Spark before all others, since these take longest. Further processes take such a file only where no
     other is left.

@@ -11,7 +11,7 @@ from tests.support.servers.waiting import until
 
 
 def children(pid: int) -> list[int]:
-    """Return the processes that a process has started and that have not ended; none if it has ended itself."""
+    """Return the running children of a process; none if it has ended itself."""
     with suppress(FileNotFoundError, ProcessLookupError):
         found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return [each for each in map(int, found) if runs(each)]
@@ -19,16 +19,16 @@ def children(pid: int) -> list[int]:
 
 
 def runs(pid: int) -> bool:
-    """Return whether a process runs; one that has ended may wait for its parent."""
+    """Return whether a process runs. One that has ended, but is still listed for its parent, does not."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
 
 
 def kill_with_children(pid: int) -> None:
-    """Kill a process and all that it has started, also in sessions of their own, and return when none of them runs."""
+    """Kill a process and all its descendants, also in sessions of their own, and return when none of them runs."""
     stopped = [pid]
-    for each in stopped:  # grows; a stopped process starts no others
+    for each in stopped:  # the list grows in the loop; a stopped process starts no others
         with suppress(ProcessLookupError):
             os.kill(each, signal.SIGSTOP)
         stopped += children(each)
@@ -39,7 +39,7 @@ def kill_with_children(pid: int) -> None:
 
 
 def niceness(pid: int) -> int | None:
-    """Return how much a process leaves to others; None if it has ended."""
+    """Return the niceness of a process; None if it has ended."""
     with suppress(ProcessLookupError):
         return os.getpriority(os.PRIO_PROCESS, pid)
     return None

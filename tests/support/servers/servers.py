@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def free_port() -> int:
-    """Return a port that is free now, and that the system gives nobody who asks for any: it stays free while a server is started again."""
+    """Return a port that is free now, below the ports that the system assigns: it stays free while a server is started again."""
     while True:
         port = random.randrange(10_000, 32_000)  # below Linux's ephemeral ports
         with socket.socket() as probe, suppress(OSError):
@@ -52,14 +52,14 @@ class Server:
     log: Path
 
     def kill(self) -> None:
-        """Kill the server; its workers, which end soon after it, have ended too."""
+        """Kill the server, and wait until its workers have ended too."""
         self.process.kill()
         self.process.wait()
         port = int(self.uri.rpartition(":")[2])
         until(lambda: not listens(port), missing="the end of its workers")
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return the log's lines; a stack or a half-written line among them is passed over."""
+        """Return the log's lines. Stacks and incomplete lines are skipped."""
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
 
     def children(self) -> list[int]:
@@ -67,7 +67,7 @@ class Server:
         return children(self.process.pid)
 
     def compactors(self) -> list[int]:
-        """Return the processes in which the server compacts: they are nicer than it."""
+        """Return the processes in which the server compacts: their niceness is higher than the server's."""
         usual = os.getpriority(os.PRIO_PROCESS, self.process.pid)
         return [pid for pid in self.children() if (found := niceness(pid)) is not None and found > usual]
 
@@ -77,7 +77,7 @@ class Server:
 
 
 def environment(home: Path, changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables for a server whose data is below `home`. Of the settings of the user who runs the tests it keeps the codec only."""
+    """The variables for a server whose data is below `home`. Of the settings in the tests' own environment only the codec is kept."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("METASTORE_") or name == "METASTORE_CODEC"}
     return {
         **inherited,
@@ -104,7 +104,7 @@ def _migrated() -> Migrated:
 
 
 def _make_schema(options: Sequence[str], home: Path) -> None:
-    """Copy a database with the schema to where a server would make one, unless a setting says where: half of the CPU of its start."""
+    """Copy a database with the schema to the server's default place, unless a setting names another: it saves half of a start's CPU."""
     url = next((options[place + 1] for place, option in enumerate(options) if option == "--db"), None)
     if url is None and any(option.startswith(("--config", "db=", "data_directory=")) for option in options):
         return
@@ -123,12 +123,12 @@ def serving(
     cwd: Path = ROOT,
     new: bool = False,
 ) -> Iterator[Server]:
-    """Start a server on a free port, yield it when it is ready, and end it; its log stands in `Server.log`.
+    """Start a server on a free port, yield it when it is ready, and end it; its log is in `Server.log`.
 
     A SQLite database that is not there yet is a copy of one with the schema, unless it is to be `new` or there are variables.
 
-    It is forked from a process that has imported it, unless there is a command, or variables that may matter to imports. A forked server
-    is slower than users have it, since it copies shared memory as it runs: measurements give `COMMAND`.
+    It is forked from a process that has imported it, unless there is a command, or variables that may affect imports. A forked server is
+    slower than one started by users, since it copies shared memory as it runs: measurements use `COMMAND`.
     """
     home.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(prefix="server-", suffix=".log", dir=home)

@@ -15,7 +15,7 @@ from tests.support.servers.servers import READY, ROOT, environment
 
 
 class Shadow:
-    """A running proxy; its counts come with its end."""
+    """A running proxy, which prints its counts at its end."""
 
     def __init__(self, process: Forked, uri: str, log: Path) -> None:
         self.process, self.uri, self._log = process, uri, log

@@ -1,4 +1,4 @@
-"""A store that takes connections and requests, and answers none until it is let go: then it closes them."""
+"""A store that accepts connections and requests, and answers none. When a test releases it, it closes them."""
 
 from __future__ import annotations
 

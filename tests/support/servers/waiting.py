@@ -12,7 +12,7 @@ from metastore.store.core.database import Session
 
 T = TypeVar("T")
 PATIENCE = 60.0
-"""Seconds after which nothing is waited for any more: a machine may be busy."""
+"""Seconds after which a wait fails; long, since a machine may be busy."""
 WAITING = {
     "postgresql": "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))",
     "mysql": "SELECT count(*) FROM information_schema.innodb_trx"
@@ -20,13 +20,13 @@ WAITING = {
     " /*!80000 performance_schema.data_lock_waits ON trx_id = blocking_engine_transaction_id */"
     " WHERE trx_mysql_thread_id = connection_id()",
 }
-"""The number of transactions that wait for the asking one; MariaDB reads the first comment, MySQL the second."""
+"""Queries for the number of transactions that wait for the one that runs the query. MariaDB uses the first comment, MySQL the second."""
 
 
 def until(look: Callable[[], T], is_there: Callable[[T], object] = bool, *, missing: str = "", seconds: float = PATIENCE) -> T:
-    """Look until something is there, and return it. After some seconds it fails with the text `missing`, or with the last thing found.
+    """Call `look` until its result is there, and return it. After some seconds it fails with the text `missing`, or with the last result.
 
-    A server counts and logs a call after its reply is sent: a test that reads log or metrics after a call waits so.
+    A server counts and logs a call after its reply is sent: a test that reads log or metrics after a call waits with this function.
     """
     end = time.monotonic() + seconds
     while not is_there(found := look()):
@@ -36,7 +36,7 @@ def until(look: Callable[[], T], is_there: Callable[[T], object] = bool, *, miss
 
 
 def waited_for(session: Session) -> bool:
-    """Return whether another transaction waits for this one. MariaDB renews its answer after a tenth of a second without a query."""
+    """Return whether another transaction waits for this one. MariaDB updates its answer only after a tenth of a second without a query."""
     time.sleep(0 if session.database.driver.name == "postgresql" else 0.15)
     session.cursor.execute(WAITING[session.database.driver.name])
     found: int = session.cursor.fetchone()[0]
@@ -48,14 +48,14 @@ def beside(
 ) -> T:
     """Run `then` while a database transaction that made `change` is open, until `then` waits for it; return the result of `then`.
 
-    The transaction also does `meanwhile` once it is waited for.
+    The transaction also does `meanwhile` when `then` waits for it.
     """
     with ThreadPoolExecutor(1) as pool:
         started: list[Future[T]] = []
 
         def work(session: Session) -> None:
             change(session)
-            if call.database.driver.name == "sqlite":  # only one writes
+            if call.database.driver.name == "sqlite":  # only one transaction writes
                 return
             call.database.driver.sync(session.cursor)
             started.append(pool.submit(then))

@@ -18,7 +18,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if .Values.serviceAccount.name }}{{ .Values.serviceAccount.name }}{{ else if .Values.serviceAccount.create }}{{ include "metastore.name" . }}{{ else }}default{{ end }}
 {{- end }}
 
-{{/* How probes and Prometheus ask: TLS where nothing else is accepted. */}}
+{{/* The scheme of requests by probes and Prometheus: TLS where nothing else is accepted. */}}
 {{- define "metastore.scheme" -}}
 {{- if and .Values.tls.secretName .Values.tls.required }}HTTPS{{ else }}HTTP{{ end }}
 {{- end }}

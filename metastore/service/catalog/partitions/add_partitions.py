@@ -34,9 +34,8 @@ def add_partitions(
 ) -> list[Partition]:
     """Add partitions to a table and return those that were added.
 
-    MetaError for a partition of another table, wrong values, and for one that comes twice in the list and is not there; AlreadyExists
-    unless `if_not_exists`, in which case those that are there are left out; InvalidObject for a missing table. On any failure nothing
-    remains.
+    MetaError for a partition of another table, for wrong values, and for a new partition that is in the list twice. AlreadyExists for an
+    existing partition; with `if_not_exists` it is left out instead. InvalidObject for a missing table. On any failure nothing remains.
     """
     environment = environment or {}
     try:
@@ -115,7 +114,7 @@ def append_partition(
 def append_partition_by_name(
     call: Call, name: TableName, partition: str | None, *, environment: Mapping[str, str] | None = None
 ) -> Partition:
-    """Like `append_partition`, with the values in a partition name."""
+    """Add a partition by its name, as `append_partition` does by its values."""
     if not partition:
         raise MetaError(f"{name}: the partition name is null or empty")
     try:
@@ -149,9 +148,9 @@ def _check_distinct(name: TableName, names: Sequence[str]) -> None:
 
 
 def _check_columns(name: TableName, table: Table, new: Sequence[Partition]) -> None:
-    """Refuse invalid, repeated or missing columns: InvalidObject. Partitions share lists of them.
+    """Raise InvalidObject for invalid, repeated or missing columns. A list of columns that partitions share is checked once.
 
-    Partition keys may be among them, as Hive's own clients send them: their names and types come from the table.
+    Partition keys may be among them, as Hive's own clients send them: their names and types are read from the table.
     """
     checked = {id(table.sd.cols)} if table.sd is not None else set()
     for partition in new:
@@ -171,7 +170,7 @@ def _check_columns(name: TableName, table: Table, new: Sequence[Partition]) -> N
 def _all_initialized(
     call: Call, table: Table, named: Sequence[tuple[str, Partition]], environment: Mapping[str, str], reach: Reach
 ) -> list[tuple[str, Partition]]:
-    """Return (name, partition) as they will be stored in a table of these parameters at this place."""
+    """Return (name, partition) as they will be stored, by the parameters and the location of the table."""
     inherited = _inherited(call, table)
     return call.warehouse.each(
         lambda pair: (pair[0], _initialized(call, table, pair[0], pair[1], inherited, environment, reach)),

@@ -1,4 +1,4 @@
-"""Alter and rename partitions. Source: Hive's HiveAlterHandler.alterPartition(s) and seed texts on rename_partition.
+"""Alter and rename partitions. Source: Hive's HiveAlterHandler.alterPartition(s).
 
 A rename moves the directory to its new default place when it is in the table's directory, the server may move the table's data, and no
 other object's location is in it. It is moved back when the transaction fails. Column statistics stay where columns stay, also on a rename,
@@ -172,7 +172,7 @@ def _locked(call: Call, name: TableName, locking: partitions.Locking) -> partiti
 
 
 def _from_request(table: Table, new: Partition, now: str) -> Partition:
-    """Return a partition as a request would have it stored at a time, before the stored one is read."""
+    """Return a partition of a request as it would be stored at a time, before it is completed from the stored one."""
     stored = copy(new)
     stored.catName, stored.dbName, stored.tableName = table.catName, table.dbName, table.tableName
     parameters = new.parameters or {}
@@ -236,7 +236,7 @@ class _Alteration:
         return sd
 
     def _mark(self, stored: Partition, old: Partition, by: StatisticsWriter) -> None:
-        """Note in a partition of a transactional table by which write id its statistics are, where they stay exact. MetaError."""
+        """Set the write id and the mark of exact statistics in a partition of a transactional table. MetaError."""
         label = f"{self._table.dbName}.{self._table.tableName}"
         counted = quick_stats.not_declared_exact(old.parameters or {}, stored.parameters)
         if by.write_id < 1 and stored.writeId:
@@ -258,7 +258,7 @@ class _Alteration:
         return old is None or not is_absolute(old.location) or not same_place(old.location, new.location)
 
     def _check_columns(self, old: StorageDescriptor | None, new: StorageDescriptor, values: Sequence[str]) -> None:
-        """Refuse invalid columns, and those as which the data can not be read. InvalidOperation."""
+        """Refuse invalid and repeated columns, and types as which the data can not be read. InvalidOperation."""
         if wrong := invalid_column(without_keys(new.cols or [], self._table.partitionKeys)):
             table = f"{self._table.dbName}.{self._table.tableName}"
             raise InvalidOperation(f"Invalid column {wrong} in partition [{', '.join(values)}] of {table}")
@@ -278,7 +278,7 @@ class _Alteration:
         return new
 
     def _needs_quick_stats(self, old: Mapping[str, str], new: Mapping[str, str], sd: StorageDescriptor) -> bool:
-        """Return whether basic statistics are recomputed: missing, changed, or the request names their maker."""
+        """Return whether basic statistics are recomputed: they are missing or changed, or the request names their maker."""
         return (
             (self._says_who_counted or not quick_stats.are_same(old, new))
             and quick_stats.wanted(self._call, new, self._environment)
@@ -287,7 +287,7 @@ class _Alteration:
 
 
 def _lost(old: Partition, new: Partition) -> list[str]:
-    """Return the columns whose statistics do not hold any longer: they went or changed their type."""
+    """Return the columns whose statistics do not hold any longer: they were removed or changed their type."""
     before, after = ((each.sd.cols if each.sd is not None else None) or [] for each in (old, new))
     return lost_columns(before, after)
 
@@ -302,7 +302,7 @@ def _keep_statistics(session: Session, changed: Sequence[tuple[int, Partition, P
 def _new_place(
     call: Call, session: Session, table: Table, old: Partition, new: Partition, old_name: str, new_name: str
 ) -> tuple[str, str] | None:
-    """Set the location after a rename, not the request's; return the move that it needs."""
+    """Set the location after a rename; the request's location is ignored. Return the move of the directory, None for none."""
     if table.tableType in VIEWS or old.sd is None or not old.sd.location:
         return None
     new.sd = copy(new.sd)

@@ -116,7 +116,7 @@ def drop_named(
                 current.deletion.take(session, doomed)
                 return held, dropped, doomed.batches[0][0]
             if dropped and is_transactional(held) and (write_id := soft_drops.dropping_write_id(environment)) > 0:
-                # a later partition at the same place, which the cleaner then leaves alone, has none of these rows
+                # The cleaner leaves the directory alone if a later partition uses it. The base hides these rows from that partition.
                 locations = [each.sd.location for each in dropped if each.sd is not None]
                 empty_bases.write(current, locations, write_id, empty_bases.DROPPED)
             return held, dropped, []
@@ -162,7 +162,7 @@ def _doomed(name: TableName, table: Table, dropped: Mapping[str, Partition], *, 
 
 
 def remove_empty_parents(call: Call, table: Table, locations: Sequence[str]) -> None:
-    """Remove the directories between the table's and dropped partitions' that are empty now."""
+    """Remove the directories above the dropped partitions' directories, below the table's, that are empty now."""
     root = place_of(table.sd.location) or ""
 
     def is_inside(location: str) -> bool:

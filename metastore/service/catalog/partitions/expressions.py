@@ -131,7 +131,7 @@ class _Choice:
         self._plans: Sequence[QueryPlan] = ()
 
     def plan(self, call: Call, table: Table) -> QueryPlan:
-        """Plan the expressions for a table, which the pages that follow are of."""
+        """Plan the expressions for the table of the pages that follow."""
         self._plans = [_plan(call, table, each, exactly=True) for each in self._expressions]
         return QueryPlan(united_prefixes(each.prefixes for each in self._plans))
 
@@ -153,7 +153,7 @@ def _chosen(call: Call, name: TableName, expressions: Sequence[bytes]) -> list[_
 
 
 def _beginning_so(plan: QueryPlan, rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows from which a plan selects."""
+    """Return the rows whose names begin with a prefix of the plan."""
     return rows if plan.prefixes is None else [row for row in rows if row[1].startswith(tuple(plan.prefixes))]
 
 
@@ -163,7 +163,7 @@ def _by_expression(expression: bytes, default_name: str | None = None) -> Partit
 
 
 def _plan(call: Call, table: Table, expression: bytes, default_name: str | None = None, *, exactly: bool = False) -> QueryPlan:
-    """Return how the partitions that an expression selects are found; with `exactly` one that is not understood is an error."""
+    """Return the query plan of an expression. With `exactly` an expression that is not understood is an error."""
     if expression in EMPTY:
         return QueryPlan()
     if call.config.expression_proxy.rpartition(".")[2] == REFUSING:
@@ -202,8 +202,8 @@ def _text(expression: bytes) -> str:
 
 
 def _order(text: str | None) -> list[tuple[int, bool]]:
-    """Return (position of a key, whether it descends). MetaError for a text that is not a position; an order of another form orders
-    nothing.
+    """Return pairs (position of a key, whether it descends), none for a text of another form. MetaError for a position that is not a
+    number.
     """
     positions, _, signs = (text or "").partition(":")
     wanted = positions.split(",")

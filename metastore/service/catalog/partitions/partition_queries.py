@@ -1,7 +1,7 @@
 """Select the partitions of a table for a call, and read their rows: at once, or page by page if they are many.
 
-Pages are read in one snapshot of the database, so that a partition that is renamed meanwhile is neither missed nor met twice. Rows that
-were read at once are read again then: a snapshot costs round trips, which small tables shall not pay.
+Pages are read in one snapshot of the database: a partition that is renamed meanwhile is neither missed nor met twice. Rows are first read
+at once without a snapshot, whose round trips a small table need not cost. If there are too many rows, they are read again in pages.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from metastore.store.drivers.contract import Row
 T = TypeVar("T")
 Items = TypeVar("Items")
 AT_ONCE = 25_000
-"""Rows that are read at once, if there are no more."""
+"""The most rows that are read at once; with more, all are read in pages."""
 PAGE = 10_000
 """Rows of a page."""
 MISSING = "{name} table not found"
 
 
 class QueryPlan(NamedTuple):
-    """How the partitions that a query selects are found."""
+    """The plan by which the partitions of a query are found."""
 
     prefixes: Sequence[str] | None = None
     """Beginnings of their names, ascending, none of which begins with another; None for any name."""
@@ -46,7 +46,7 @@ class PartitionQuery(NamedTuple):
 
     plan: Callable[[Call, Table], QueryPlan]
     limit: int = -1
-    """Only so many, ascending by name; all if it is negative."""
+    """The most partitions of the result, ascending by name; all if it is negative."""
     missing: str = MISSING
     """The message to the client if the table is not there."""
     is_limited: bool = True
@@ -55,7 +55,7 @@ class PartitionQuery(NamedTuple):
     """Whether `limit` may exceed that setting as long as the result does not: Hive's clients expect it for values."""
 
     def first(self, limit: int) -> PartitionQuery:
-        """Ask for the first of them, ascending by name; for all with a negative limit."""
+        """Return the query with another limit: for the first partitions, ascending by name, or for all if it is negative."""
         return self._replace(limit=limit)
 
 
@@ -65,7 +65,7 @@ class Found(Generic[Items]):
     def __init__(self, items: Items, *, is_certain: bool) -> None:
         self.items = items
         self.is_certain = is_certain
-        """Whether all of them match. Of a LongList it is known when its pages were read."""
+        """Whether all items surely match. For a LongList it is known once its pages were read."""
 
 
 Make = Callable[[Session, Table, Sequence[Row]], list[T]]
@@ -103,7 +103,7 @@ def find_all(call: Call, name: TableName, query: PartitionQuery, make: Make[T]) 
 
 
 def find_in_pages(call: Call, name: TableName, query: PartitionQuery, make: Make[T]) -> Found[list[T] | LongList]:
-    """Find the same as `find_all`; a long result is read while it is sent, and raises the same errors then."""
+    """Return the same as `find_all`. A long result is read while it is sent, and raises the same errors then."""
     at_once = _find_at_once(call, name, query, make)
     if at_once is not None:
         return Found(at_once.items, is_certain=at_once.is_certain)

@@ -86,10 +86,10 @@ def names_as_stored(call: Call, table: Table, names: Iterable[str]) -> list[str]
 EVERY = PartitionQuery(lambda _, __: QueryPlan())
 """Asks for all partitions."""
 MISSING_IN_FILTER = "Specified catalog.database.table does not exist : {name}"
-"""Hive's clients know the words."""
+"""The message for a missing table in calls with a filter, in the words that Hive's clients expect."""
 Form = partition_structs.Form
 STRUCTS, TUPLES = partition_structs.PartitionStructs.structs, partition_structs.PartitionStructs.tuples
-"""Forms of found partitions: structs, or tuples in their place in a reply without changes."""
+"""Forms of found partitions: structs, or tuples in place of structs, for a reply that needs no changes."""
 
 
 def _has_privileges(table: Table) -> bool:
@@ -175,7 +175,7 @@ def by_filter(text: str | None) -> PartitionQuery:
 
 
 def plan_of_filter(call: Call, table: Table, text: str | None, default_name: str | None = None) -> QueryPlan:
-    """Return how the partitions that pass a filter string are found. MetaError, also of the plan, for a bad one."""
+    """Return the query plan of a filter string. MetaError for a bad one, also from the plan."""
     keys = [(key.name, key.type) for key in table.partitionKeys]
     node = parse(text, [name for name, _ in keys])
     if node is None:
@@ -194,7 +194,7 @@ def get_partitions(
 def get_partitions_in_pages(
     call: Call, name: TableName, query: PartitionQuery, principal: Grantee | None = None, *, form: Form = STRUCTS
 ) -> Found[list[Partition] | LongList]:
-    """Find the same as `get_partitions`: in pages if one page does not hold it, which raise the same errors."""
+    """Return the same as `get_partitions`. A long result is read in pages, which raise the same errors."""
     return find_in_pages(call, name, query, _made(call, form, principal))
 
 
@@ -248,12 +248,12 @@ def _partial(call: Call, table: Table, values: Sequence[str] | None) -> tuple[st
 
 
 def get_num_partitions_by_filter(call: Call, name: TableName, text: str | None) -> int:
-    """Return how many partitions pass a filter string. NoSuchObject; MetaError for a bad filter."""
+    """Return the number of partitions that pass a filter string. NoSuchObject; MetaError for a bad filter."""
     return len(find_all(call, name, _facts_by_filter(text), lambda _, __, rows: [row[0] for row in rows]).items)
 
 
 def _facts_by_filter(text: str | None) -> PartitionQuery:
-    """Ask for the partitions that pass a filter string where only facts of them are returned, to which the limit does not apply."""
+    """Ask for the partitions that pass a filter string, without the limit of partitions: only facts of them are returned."""
     return by_filter(text)._replace(missing=MISSING, is_limited=False)
 
 

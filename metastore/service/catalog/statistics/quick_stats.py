@@ -65,10 +65,10 @@ def from_directory(
 
 
 def not_declared_exact(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """Return the new parameters of a transactional table or partition without a mark that a number of rows, unchanged, has become exact.
+    """Return the new parameters of a transactional table or partition, without a mark that makes an unchanged row count exact.
 
-    Hive's compactor has `ANALYZE .. NOSCAN` run, which sets the mark without counting; yet the number is a sum to which writers other than
-    Hive, as Spark or a stream, have added nothing. Source: Hive's StatsUpdater and BasicStatsTask.
+    Hive's compactor runs `ANALYZE .. NOSCAN`, which sets the mark without counting. The row count is a sum, to which writers other than
+    Hive, such as Spark or a stream, have added nothing. Source: Hive's StatsUpdater and BasicStatsTask.
     """
     if not _is_exact(after) or _is_exact(before) or before.get(ROWS) != after.get(ROWS):
         return dict(after)

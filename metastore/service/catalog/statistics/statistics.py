@@ -1,8 +1,8 @@
 """Read column statistics of tables and partitions, one by one or joined. Nothing here looks at the data of a table.
 
 Source: Hive's HMSHandler (get_*_statistics, get_aggr_stats_for). `write_statistics.py` writes them.
-`rules/statistics/statistics_validity.py` has the mark
-COLUMN_STATS_ACCURATE and for which query statistics hold, `rules/statistics/statistics_kinds.py` in which kind clients read them.
+`rules/statistics/statistics_validity.py` has the mark COLUMN_STATS_ACCURATE and decides for which queries statistics hold.
+`rules/statistics/statistics_kinds.py` has the kinds in which clients read them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ StoredColumn = tuple[str, str, bytes]
 
 
 def partitions_named(call: Call, table: Table, names: Iterable[str | None]) -> list[str]:
-    """Return the names as they are stored. MetaError for one that is missing, InvalidObject for one that is none of this table."""
+    """Return names of partitions as they are stored. MetaError for a missing name, InvalidObject for one that does not fit the table."""
     given = list(names)
     if None in given:
         raise MetaError(f"Statistics of a partition of {table.dbName}.{table.tableName} need its name: set statsDesc.partName")
@@ -152,7 +152,7 @@ class Shown:
         self._longs = not call.client.release.reads_timestamp_statistics(engine)
 
     def column(self, found: ColumnStatisticsObj) -> ColumnStatisticsObj:
-        """Return the statistics of a column; as they are where its type has no kind, or one that does not hold them."""
+        """Return a column's statistics in the kind of its type; unchanged if the type has no kind, or a kind that can not hold them."""
         data = in_kind(found.statsData, self._kind(found.colType))
         return found if data is None else with_data(found, data)
 
@@ -192,10 +192,10 @@ def get_aggregated(
     engine: str | None = None,
     seen: Snapshot | None = None,
 ) -> AggrStats:
-    """Return the statistics of columns over partitions, and how many partitions have them for all of the columns.
+    """Return the joined statistics of columns over partitions, and the number of partitions that have them for all of the columns.
 
-    Nothing when a partition's are not valid for the snapshot, if one is given. Statistics of another kind, as of a text that was a number
-    when its partition was made, count as missing.
+    No statistics and 0 when the statistics of a partition are not valid for the snapshot, if one is given. Statistics of another kind, such
+    as of a text column that was a number when its partition was made, count as missing.
     """
     wanted = columns_named(columns)
     if not wanted or not partitions:

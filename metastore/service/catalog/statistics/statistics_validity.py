@@ -20,7 +20,7 @@ from metastore.service.catalog.tables.tables import find_table
 
 
 def show_validity_of_table(table: Table, seen: Snapshot) -> None:
-    """Judge a transactional table without partitions; others have theirs, or no write ids."""
+    """Judge the statistics of a transactional table without partitions. Other tables have partitions with statistics, or no write ids."""
     if is_transactional(table) and not table.partitionKeys:
         table.isStatsCompliant = statistics_validity.is_valid(table.parameters, table.writeId, seen)
         if not table.isStatsCompliant:
@@ -28,7 +28,7 @@ def show_validity_of_table(table: Table, seen: Snapshot) -> None:
 
 
 def show_validity_of_partitions(partitions: Iterable[Partition], seen: Snapshot) -> None:
-    """Judge the partitions that were written under a write id: they are of a transactional table.
+    """Remove the mark of exact statistics from partitions of a transactional table in which a snapshot does not see these statistics.
 
     Hive's server checks only single partitions, and reports it in isStatsCompliant, which no client reads.
     """
@@ -39,7 +39,7 @@ def show_validity_of_partitions(partitions: Iterable[Partition], seen: Snapshot)
 
 
 def add_to_table(call: Call, name: TableName, table: Table, engine: str | None, seen: Snapshot | None) -> None:
-    """Put the statistics of the columns that are called exact into a table; it keeps none where there are none. NoSuchObject."""
+    """Put the statistics of the columns that are marked exact into a table; without any the table stays unchanged. NoSuchObject."""
     columns = sorted(statistics_validity.exact_columns(table.parameters or {}))
     found = statistics.get_table(call, name, columns, engine, seen) if columns else None
     if found is not None and found.statsObj:
@@ -47,7 +47,7 @@ def add_to_table(call: Call, name: TableName, table: Table, engine: str | None, 
 
 
 def add_to_partitions(call: Call, name: TableName, found: Sequence[Partition], engine: str | None, seen: Snapshot | None) -> None:
-    """Put the statistics of the columns that are called exact, which are each partition's own, into partitions. NoSuchObject."""
+    """Put into each partition the statistics of the columns that are marked exact in it. NoSuchObject."""
     exact = [statistics_validity.exact_columns(partition.parameters or {}) for partition in found]
     columns = sorted(set().union(*exact))
     if not columns:

@@ -50,10 +50,10 @@ def set_statistics(
 ) -> bool:
     """Write the statistics of one table or of partitions of one table; columns that are not named keep theirs.
 
-    With `merged` they are merged with the stored ones where these are exact: statistics of only a part of the data are not stored. False
-    when statistics of a transactional table could not be merged since the writer does not see the counted rows; then none are exact.
-    NoSuchObject for a missing table or partition; MetaError for a column that the table lacks, for statistics of several tables, for a
-    partition that comes twice, and without a transaction where a transactional table's number of rows would stay exact.
+    With `merged` they are merged with the stored ones where these are exact: statistics of only a part of the data are not stored. Return
+    False if the statistics of a transactional table could not be merged, because the writer does not see the counted rows; then none are
+    exact. NoSuchObject for a missing table or partition. MetaError for a column that the table lacks, for statistics of several tables, for
+    a partition that is in the list twice, and without a transaction where a transactional table's number of rows would stay exact.
     """
     if not new:
         return True
@@ -70,7 +70,7 @@ def set_statistics(
 
 
 def check_brought(call: Call, table: Table, brought: Iterable[ColumnStatistics]) -> None:
-    """Raise as `write_brought` would, before the object that brings the statistics is made. InvalidObject, MetaError."""
+    """Raise the errors of `write_brought` before the object with the statistics is made. InvalidObject, MetaError."""
     given = list(brought)
     for each in given:
         name_of(call, each)
@@ -78,9 +78,9 @@ def check_brought(call: Call, table: Table, brought: Iterable[ColumnStatistics])
 
 
 def write_brought(call: Call, name: TableName, brought: Iterable[tuple[ColumnStatistics, int | None]]) -> None:
-    """Write statistics that a new table or new partitions of it brought along, each with the write id under which they were made.
+    """Write the statistics that were sent with a new table or new partitions, each with the write id under which they were made.
 
-    Hive's replication sends them so: at the source they were exact. Statistics of another table are ignored, and so are a transactional
+    Hive's replication sends them: at the source they were exact. Statistics of another table are ignored, and so are a transactional
     table's without a write id. NoSuchObject, MetaError.
     """
     transactional = is_transactional(find_table(call, name))
@@ -128,7 +128,7 @@ class StatisticsState(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """The effect of a request on it, the columns that are written, and whether they could be joined with those that are there."""
+    """The effect of a request: the new state, the written columns, and whether they could be merged with the stored ones."""
 
     state: StatisticsState
     columns: tuple[str, ...]
@@ -145,10 +145,10 @@ def _effect(
     transactional: bool,
     merged: bool,
 ) -> Effect:
-    """Return the new statistics of a place by a request; the old ones, `there`, matter only to a merge. MetaError.
+    """Return the effect of a request on the statistics of a place. The stored ones, `there`, matter only to a merge. MetaError.
 
-    A column whose old statistics can not be merged with the new keeps them, and they are exact no longer.
-    Source: Hive's HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics.
+    A column whose old statistics can not be merged with the new ones keeps the old ones, which are not exact any longer. Source: Hive's
+    HMSHandler.updateTableColumnStatsWithMerge and ObjectStore.updateTableColumnStatistics.
     """
     new = columns.names
     write_id = statistics_validity.new_write_id(old.write_id, by) if transactional else old.write_id
@@ -224,7 +224,7 @@ def _update(
 def _stored(
     old: Mapping[str, statistics.Encoded], written: Mapping[str, Collection[str]], new: Mapping[str, WrittenColumns], *, merged: bool
 ) -> dict[str, statistics.Stored]:
-    """Return the rows to store of partitions, by name: only the new ones of partitions without `old` statistics."""
+    """Return the rows of statistics to store, by partition name. For a partition without `old` statistics a row has only the new ones."""
     if merged:
         return {each: statistics.stored(of) for each, of in _together(old, written, new, merged=True).items()}
     return {each: statistics.stored({**old[each], **new[each].encoded}) if each in old else new[each].stored() for each in written}
@@ -239,7 +239,7 @@ def _effects(
     *,
     merged: bool,
 ) -> tuple[list[statistics.Partition], dict[str, tuple[str, ...]], bool]:
-    """Return the partitions whose rows change, the columns that are written, by partition, and whether all could be joined. MetaError."""
+    """Return the partitions whose rows change, the written columns by partition, and whether all could be merged. MetaError."""
     transactional = is_transactional(table)
     changed: list[statistics.Partition] = []
     written: dict[str, tuple[str, ...]] = {}

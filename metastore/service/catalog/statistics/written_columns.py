@@ -1,4 +1,4 @@
-"""Statistics of a request for columns of a table or of places of it: checked, in the kinds that their types call for, and encoded."""
+"""The column statistics of a request for a table or its partitions: checked, in the kinds that the column types need, and encoded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from metastore.rules.statistics.statistics_kinds import in_kind, kind_for, kind_
 from metastore.store.catalog import statistics
 
 Group = TypeVar("Group", bound=Hashable)
-"""A place, or another key that separates the columns of one place from those of others."""
+"""A place, or another key for the written columns of one place."""
 
 
 class WrittenColumns:
@@ -34,7 +34,7 @@ class WrittenColumns:
         self._stored: statistics.Stored | None = None
 
     def of_other_kinds(self, there: statistics.Encoded) -> list[str]:
-        """Return the columns whose statistics there can not be joined with these."""
+        """Return the columns whose stored statistics, `there`, can not be joined with the written ones."""
         return [
             column.colName
             for column in self.structs
@@ -63,7 +63,7 @@ def checked(
 
 
 def with_columns(new: ColumnStatistics, columns: Sequence[ColumnStatisticsObj]) -> ColumnStatistics:
-    """Return statistics with the columns as they are stored: the same if they are its own."""
+    """Return statistics with columns in their stored form; the same object if it has these columns already."""
     if all(map(is_, new.statsObj or (), columns)):
         return new
     written = copy(new)
@@ -72,7 +72,7 @@ def with_columns(new: ColumnStatistics, columns: Sequence[ColumnStatisticsObj]) 
 
 
 def encoded(structs: Mapping[Group, Sequence[ColumnStatisticsObj]]) -> dict[Group, WrittenColumns]:
-    """Return the written columns of the same structs, by the same keys. InvalidObject for empty or incomplete statistics."""
+    """Return the written columns of structs, by the keys of the structs. InvalidObject for empty or incomplete statistics."""
     columns = [column for each in structs.values() for column in each]
     texts, now = statistics.encode(columns), int(time.time())
     if statistics.EMPTY in texts:

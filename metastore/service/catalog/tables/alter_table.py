@@ -48,7 +48,7 @@ def alter_table(
     cascade: bool = False,
     by: StatisticsWriter = NOBODY,
 ) -> None:
-    """Replace a table's definition; with another name it is renamed, its directory and statistics with it.
+    """Replace a table's definition. With another name the table is renamed, and its directory and statistics follow.
 
     InvalidOperation for a missing table, a taken name and a change that is not allowed; MetaError for a lost compare-and-swap, whose text
     Iceberg clients recognise by its beginning, and for statistics of a transactional table that would be exact without a transaction.
@@ -174,7 +174,7 @@ def _check_columns(name: TableName, old: Table, new: Table, columns: list[FieldS
 
 
 def checks_types(call: Call, table: Table) -> bool:
-    """Return whether a column's type may only become one as which its data can be read."""
+    """Return whether a column's type may only change to a type as which its data can be read."""
     if not call.config.disallow_incompatible_col_type_changes or table.tableType in VIEWS or keeps_own_columns(table):
         return False
     serde = table.sd.serdeInfo if table.sd is not None else None
@@ -200,7 +200,7 @@ def _lock(call: Call, session: Session, name: TableName, new_name: TableName) ->
 
 
 def _compare(before: Table, new: Table, environment: Mapping[str, str]) -> None:
-    """Compare and swap: the row is locked, so of two callers that expect the same value one fails here."""
+    """Compare a parameter with the value that the request expects. The row is locked: of two callers that expect the same, one fails."""
     key = environment.get(EXPECTED_KEY)
     if key is None:
         return
@@ -238,7 +238,7 @@ def _merged(before: Table, new: Table, new_name: TableName, *, follows: bool) ->
 
 
 def _new_place(call: Call, session: Session, before: Table, after: Table, database: Database) -> tuple[str, str] | None:
-    """Set the location after a rename; return the move that it needs, though the directory may be missing.
+    """Set the location after a rename; return the move of the directory, which may be missing, None for none.
 
     The directory moves when the server may move the table's data, it is at the old name's default place, and no other object's location is
     in it.
@@ -262,7 +262,7 @@ def _new_place(call: Call, session: Session, before: Table, after: Table, databa
 
 
 def place_of_new_name(call: Call, session: Session, before: Table, after: Table, database: Database) -> str | None:
-    """Return the default place under a table's new name, unless another object's location is in the directory; None where it stays."""
+    """Return the default place of a table under its new name, None where its directory stays. Others' locations in it do not matter."""
     renamed = (before.dbName, before.tableName) != (after.dbName, after.tableName)
     if not renamed or not moves_on_rename(before) or not same_place(before.sd.location, after.sd.location):
         return None
@@ -300,7 +300,7 @@ def _cascade(call: Call, session: Session, table: Table, known: Sequence[FieldSc
     """Give all partitions the table's columns; bucket, sort and skew columns follow, and statistics of columns that a partition loses are
     removed.
 
-    Each is compared with its old columns, which need not be the table's: partitions with the columns `known` lose none.
+    Each partition is compared with its own old columns, which need not be the table's. A partition with the columns `known` loses none.
     InvalidOperation.
     """
     assert table.id is not None

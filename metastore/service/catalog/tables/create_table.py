@@ -77,7 +77,7 @@ def create_table(
 
 
 def _claimed_name(call: Call, table: Table) -> TableName:
-    """Return the name of a table, which then bears it normalised. MetaError, InvalidObject."""
+    """Normalise the catalog, database and name in a table, and return them. MetaError, InvalidObject."""
     if table.tableName is None:
         raise MetaError("Table name cannot be null: set tableName")
     if table.dbName is None:
@@ -101,7 +101,7 @@ def _complete(call: Call, table: Table, environment: Mapping[str, str]) -> bool:
 
 
 def _free(call: Call, session: Session, name: TableName) -> tuple[int, Database]:
-    """Hold the database of a table that is not there yet; return its key and itself. NoSuchObject, AlreadyExists, MetaError."""
+    """Lock the database of a table that does not exist yet; return its key and the database. NoSuchObject, AlreadyExists, MetaError."""
     key = databases.share(session, name.catalog, name.database)
     database = databases.find(session, name.catalog, name.database) if key is not None else None
     if database is None or key is None:
@@ -127,7 +127,7 @@ def dry_run(
 
 
 def _check(call: Call, table: Table) -> None:
-    """Refuse invalid values; give containers that were not sent their empty value."""
+    """Refuse invalid values, and set containers that were not sent to empty ones."""
     validate_table_name(table.tableName, call.takes_special_characters)
     if table.sd is None:
         if table.tableType not in VIEWS:

@@ -1,4 +1,4 @@
-"""Hide rows of transactions behind a base without rows, where a request asks that no data is deleted: open readers still see them.
+"""Hide rows of transactional tables behind a base without rows, where a request asks that no data is deleted. Open readers still see them.
 
 Hive 4 truncates transactional tables and drops their partitions this way. The base counts once the transaction with its write id has
 committed, and the cleaner removes the hidden files. Source: Hive's HMSHandler.truncateTableInternal and drop_partitions_req.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 KEEPS_DATA = "truncateSkipDataDeletion"
 TRUNCATED, DROPPED = "truncated", "dropped"
-"""Reasons that the mark in a base gives for it."""
+"""The reasons for a base that its mark can have."""
 
 
 def keeps_data(environment: Mapping[str, str]) -> bool:
@@ -39,10 +39,10 @@ def keeps_data(environment: Mapping[str, str]) -> bool:
 
 
 def note(call: Call, session: Session, name: TableName, partitions: Iterable[str | None], write_id: int) -> None:
-    """Note the truncation by the transaction with a write id: a table (the partition None), or partitions of it. MetaError if it has ended.
+    """Note that the transaction with a write id truncates a table (the partition None) or partitions of it. MetaError if it has ended.
 
-    Hive's server notes nothing. So it forgets an aborted transaction whose base still exists, which then counts, and its initiator does not
-    look at files that a base hides before something else is written.
+    Hive's server notes nothing. It therefore forgets an aborted transaction whose base still exists, and the base then counts. Its
+    initiator also does not look at the files that a base hides before something else is written.
     """
     key = TableKey(*name)
     transaction = write_ids.owner(session, key, write_id)

@@ -42,7 +42,7 @@ def _number(environment: Mapping[str, str], key: str) -> int:
 def hand_over(
     call: Call, session: Session, name: TableName, places: Iterable[tuple[str | None, str]], environment: Mapping[str, str], *, purge: bool
 ) -> None:
-    """Queue the files of a table (with the partition None) or of partitions, by location, until nobody reads them. MetaError."""
+    """Queue the files of a table (with the partition None) or of partitions, by location, for deletion after the last reader. MetaError."""
     compactions.insert_many(
         session,
         [

@@ -45,11 +45,11 @@ def find_table(call: Call, name: TableName) -> Table:
 
 
 def on_cached_table(call: Call, name: TableName, work: Callable[[Known], T]) -> T:
-    """Run `work` on a table as this process read it last, without reading it again; where that fails, on the table as it is.
+    """Run `work` on a table as this process read it last. Where that fails, read the table and run `work` again.
 
     `work` fails when the row that it locks has changed meanwhile. A failure while it holds an unchanged row (`is_current`) is final.
-    Listeners never get a table that may be old: where there are any but the notification log, which is notified inside the transaction, the
-    table is read. NoSuchObject, and the errors of `work`.
+    Listeners never get an outdated table: with any listener but the notification log, which is notified inside the transaction, the table
+    is read first. NoSuchObject, and the errors of `work`.
     """
     database, listeners = call.database, call.listeners
     known = tables.cached(database, *name) if listeners.only_log and not listeners.pre and not listeners.post else None
@@ -82,7 +82,7 @@ def get_table_objects_by_name(
 ) -> list[Table]:
     """Return the named tables that exist.
 
-    Without names a missing database has none, as in Java's server, unless the database `must_exist`. UnknownDatabase;
+    Without names the result is empty even for a missing database, as in Java's server, unless the database `must_exist`. UnknownDatabase;
     InvalidOperation for a null or empty argument.
     """
     if not database:
@@ -106,7 +106,7 @@ def get_table_objects_by_name(
 
 
 def get_table_objects_by_pattern(call: Call, catalog: str, database_pattern: str | None, pattern: str) -> list[Table]:
-    """Return the tables that match in the databases that match, as Hive 4's client asks to list names. UnknownDatabase without one."""
+    """Return the tables that match in the databases that match. Hive 4's client lists names with it. UnknownDatabase without one."""
     if not database_pattern:
         raise UnknownDatabase("DB name is null or empty")
     matching = get_databases(call, catalog, database_pattern)
@@ -307,10 +307,10 @@ def _purges(table: Table, environment: Mapping[str, str]) -> bool:
 def truncate_table(
     call: Call, name: TableName, partition_names: Sequence[str] | None, environment: Mapping[str, str] | None, write_id: int | None = None
 ) -> None:
-    """Delete the data of a table or of named partitions; statistics of columns go with it.
+    """Delete the data of a table or of named partitions, and their column statistics.
 
-    Directories are kept, with other objects' data in them. Where the request asks that no data is deleted, an empty base of its write id
-    hides the data of a transactional table (see `empty_bases`).
+    Directories are kept, and so is other objects' data in them. Where the request asks that no data is deleted, an empty base of its write
+    id hides the data of a transactional table (see `empty_bases`).
 
     NoSuchObject for a missing table; MetaError for a missing partition, and for a directory that another object shares, that is a root or
     that can not be reached: then nothing is changed.
@@ -366,7 +366,7 @@ def _truncate_partitions(
     environment: Mapping[str, str],
     write_id: int | None,
 ) -> tuple[dict[str, list[str]], AlterPartitions]:
-    """Note that partitions of a locked table, all without names, have no rows; return the directories to empty, and the event."""
+    """Note that the named partitions of a locked table, all without names, have no rows; return the directories to empty, and the event."""
     if names:
         wanted = names_as_stored(call, table, names)
         found = partitions.lock_named(session, table, wanted)

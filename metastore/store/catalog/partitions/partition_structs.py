@@ -49,7 +49,7 @@ class PartitionStructs:
         return out
 
     def tuples(self, rows: Sequence[Row]) -> list[Any]:
-        """Return the fields of the partitions, in the order of their declaration: tuples that stand for structs in a reply."""
+        """Return the fields of the partitions, in the order of their declaration: tuples in place of structs in a reply."""
         return self._fields(rows, descriptors.StorageFormat.row_at)
 
     def _fields(self, rows: Sequence[Row], described: Callable[..., Any]) -> list[Any]:
@@ -79,7 +79,7 @@ Form = Callable[[PartitionStructs, Sequence[Row]], list[Any]]
 
 
 class _Descriptors:
-    """The descriptors of partitions that are about to be written. Hundreds of partitions in turn have the same: it is encoded once."""
+    """The descriptors of partitions that are about to be written. Hundreds of consecutive partitions have the same: it is encoded once."""
 
     def __init__(self) -> None:
         self.by_hash: dict[int, str] = {}
@@ -149,7 +149,7 @@ def rows_of(session: Session, table: Table, named: Iterable[tuple[str, Partition
 
 
 def share_columns(database: Database, changed: Iterable[Partition]) -> None:
-    """Let partitions with equal columns share one list, which is the stored partitions' own where it is the same."""
+    """Let partitions with equal columns share one list: the list of the stored partitions, where it is equal."""
     seen: dict[int, tuple[descriptors.Columns, descriptors.Columns]] = {}
     for partition in changed:
         if partition.sd is not None and partition.sd.cols is not None:

@@ -56,7 +56,7 @@ HAND_OVER_STATISTICS = (
     sa.update(partition_statistics).where(Among(partition_statistics.c.partition_id, "keys")).values(table_id=sa.bindparam("new_table"))
 )
 _BELOW = sa.func.substr(PARTITION.location, 3, type_=sa.String())
-DETACH = (  # MySQL sets one after the other: the place needs the old location
+DETACH = (  # MySQL assigns one column after the other, and the place needs the old location
     sa.update(partitions)
     .where(OF_TABLE, PARTITION.location.like(constant("./%")))
     .ordered_values(
@@ -75,14 +75,14 @@ SET_COLUMNS = sa.update(partitions).where(OF_TABLE).values(columns_hash=sa.bindp
 
 
 def insert(session: Session, table: Table, named: Iterable[tuple[str, Partition]]) -> None:
-    """Add partitions (name, struct) to a table, in the order of their names: lists that overlap then wait for each other only once."""
+    """Add partitions (name, struct) to a table, ordered by name: calls with overlapping lists then wait for each other only once."""
     session.insert_many(partitions, INSERTED, rows_of(session, table, sorted(named, key=itemgetter(0))))
 
 
 def replace(session: Session, table: Table, changed: Sequence[tuple[int, str, Partition]]) -> None:
     """Write changed partitions (key, new name, struct) under their old keys.
 
-    A new name that another partition has may be found out by the next statement only: run one before directories move.
+    The error for a new name that another partition has may be raised by the next statement only: run one before directories are moved.
     """
     rows = rows_of(session, table, [(name, partition) for _, name, partition in changed])
     session.enqueue_upsert(partitions, ("id", *INSERTED), [(key, *row) for (key, _, _), row in zip(changed, rows, strict=True)])
@@ -97,12 +97,15 @@ def hand_over(session: Session, source: Table, table: Table, moved: Sequence[tup
 
 
 def existing(session: Session, table_id: int, names: Sequence[str]) -> set[str]:
-    """Return the names that the table has."""
+    """Return the names, among some, of a table's existing partitions."""
     return {*session.column(EXISTING, table_id=table_id, names=ascending(names))}
 
 
 def existing_in(session: Session, table: Table, names: Sequence[str]) -> tuple[Table | None, set[str]]:
-    """Lock a table as `tables.lock_known` does; return it, None when it is gone, and the names that it has: one round trip."""
+    """Lock a table as `tables.lock_known` does; return it, None when it is gone, and the names, among some, of its partitions.
+
+    Both statements take one round trip.
+    """
     assert table.id is not None
     answer = tables.lock_known(session, table)
     there = existing(session, table.id, names)
@@ -131,24 +134,24 @@ def lock_named(session: Session, table: Table, names: Sequence[str]) -> list[tup
 
 
 class Locked(NamedTuple):
-    """A table that is held, and the existing ones of its named partitions in the form of `named`."""
+    """A locked table, and its existing partitions of some names in the form of `named`."""
 
     table: Table
     partitions: list[tuple[int, str, Partition]]
 
 
 class Locking:
-    """Locks a table as `tables.lock_known` does and its named partitions, in one round trip, which may be the next statement's."""
+    """Locks a table, as `tables.lock_known` does, and its named partitions: in one round trip, possibly with the next statement."""
 
     def __init__(self, session: Session, table: Table, names: Sequence[str], known: tables.Known | None = None) -> None:
-        """`known` is the table where it may be another one by now; then it is noted there whether it is that still."""
+        """`known` is given for a table that may have been replaced since it was read. `rows` notes in it whether it is current."""
         self._session, self._table, self._names, self._known = session, table, names, known or tables.Known(table, None)
         self._known.is_current = False
         self._held = tables.lock_known(session, table)
         self._rows = _enqueue_lock(session, table, names)
 
     def rows(self) -> list[Row] | None:
-        """Return the rows (`FIELDS`) that are there, ascending by name; None when the table is gone, or is not as it was known.
+        """Return the rows (`FIELDS`) of existing partitions, ascending by name; None when the table is gone or not the known one.
 
         Retry as in `_locked_rows`.
         """
@@ -170,7 +173,7 @@ def _enqueue_lock(session: Session, table: Table, names: Sequence[str]) -> Answe
 def _locked_rows(session: Session, table: Table, wanted: Sequence[str], answer: Answer) -> list[Row]:
     """Return the rows that were locked.
 
-    Raises Retry when one was rewritten by a transaction that this one waited for: PostgreSQL then passes over it.
+    Raises Retry when a row was rewritten by a transaction for which this one waited: PostgreSQL then leaves the row out.
     """
     assert table.id is not None
     rows = list(answer.rows)
@@ -196,7 +199,7 @@ def _keyed(session: Session, table: Table, rows: Sequence[Row]) -> list[tuple[in
 
 
 def page(session: Session, table: Table, prefix: str, after: str, size: int) -> Sequence[Row]:
-    """Return the rows (`FIELDS`) of the first partitions, ascending by name, that begin with a prefix and come behind a name."""
+    """Return the rows (`FIELDS`) of the first partitions after a name whose names begin with a prefix, ascending by name."""
     if not prefix:
         return session.rows(AFTER, table_id=table.id, after=after, limit=size)
     return session.rows(RANGE_AFTER, table_id=table.id, after=after, limit=size, **_beginning_with(session, prefix))
@@ -220,7 +223,7 @@ def _beginning_with(session: Session, prefix: str) -> dict[str, str]:
 
 
 def count(session: Session, table_id: int) -> int:
-    """Return how many partitions a table has."""
+    """Return the number of a table's partitions."""
     return session.number(COUNT, table_id=table_id) or 0
 
 
@@ -242,14 +245,14 @@ def delete(session: Session, table: Table, keys: Sequence[int]) -> None:
 
 
 def detach(session: Session, table_id: int, base: str) -> None:
-    """Make relative locations absolute below `base`: the table's location changes and its partitions stay."""
+    """Make the relative locations of partitions absolute, below `base`: their table gets another location, and they keep theirs."""
     session.execute(DETACH, table_id=table_id, base=base.rstrip("/") + "/", base_place=(place_of(base) or "") + "/")
 
 
 def follow(session: Session, table_id: int, old: str, new: str) -> None:
-    """Let partitions in a table's directory follow it from one location to another, in every spelling of their own locations.
+    """Let partitions in a table's directory follow it from one location to another, however their own locations are spelled.
 
-    Those at their default places are stored relative to it and need no change: the time does not grow with their number.
+    Partitions at their default places are stored relative to the table and need no change: the time does not grow with their number.
     """
     base, target = place_of(old) or "", place_of(new) or ""
     changes = []

@@ -18,11 +18,11 @@ def insert(session: Session, number: str) -> None:
 
 
 def was_committed(session: Session, number: str) -> bool:
-    """Return whether the call with a number was committed, once its transaction has ended; if not, it can not be from now on."""
+    """Wait for the end of a call's transaction; return whether it was committed. One that was not can not commit from now on."""
     session.insert_missing(deletions, [{"number": number, "taken_back": 1}])
     return session.number(TAKEN_BACK, key=number) == 0
 
 
 def delete_before(session: Session, number: str) -> None:
-    """Remove the rows of numbers below another."""
+    """Remove the rows of calls whose numbers are below another."""
     session.execute(DELETE_OLD, before=number)

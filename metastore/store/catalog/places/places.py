@@ -1,6 +1,6 @@
 """Find the objects in directories, by the indexed texts of their places, and lock out others while an object is made. Never changes a row.
 
-A row holds its place as `places.place_of`, cut where an index ends: a look-up may return false positives, never false negatives.
+A row has its place as of `places.place_of`, cut to the length of an index: a look-up may return false positives, never false negatives.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class PlaceRow(NamedTuple):
 def claim(session: Session, subject: Sequence[str | list[str]]) -> None:
     """Wait for a transaction that is making the object and keep others from it until this one ends, by locking the row above it.
 
-    `subject` is a journal entry's. A catalog has no row above it.
+    `subject` is the subject of a journal entry. A catalog has no row above it.
     """
     kind, *name = subject or ("",)
     outer = [each for each in name if isinstance(each, str)]
@@ -97,13 +97,13 @@ def claim(session: Session, subject: Sequence[str | list[str]]) -> None:
 
 
 def found(session: Session, low: str, high: str, above: Sequence[str]) -> list[PlaceRow]:
-    """Return the objects with a place from one text up to below another, tables with one of the places `above`, and all catalogs.
+    """Return the objects with a place from `low` up to below `high`, tables with one of the places `above`, and all catalogs.
 
-    Partitions at their table's place and their own name are left out: see `by_default`.
+    Partitions in the directory of their own name, at their table's place, are left out: see `by_default`.
     """
     return [PlaceRow(*row) for row in session.rows(FOUND, low=session.lowest(low), high=high, above=list(above))]
 
 
 def by_default(session: Session, table_id: int, low: str, high: str) -> list[str]:
-    """Return the names, from one text up to below another, of a table's partitions that are at its place and their own name."""
+    """Return the names, from `low` up to below `high`, of a table's partitions in the directory of their own name at its place."""
     return session.column(DEFAULT, table_id=table_id, low=session.lowest(low), high=high)

@@ -190,13 +190,13 @@ class Known:
 
     table: Table
     state: Row | None
-    """The row as an earlier call read it (`STATE`): the holder of the row must see it unchanged."""
+    """The row (`STATE`) as an earlier call read it: when it is locked, it must be unchanged. None if this call read it."""
     is_current: bool = False
     """Whether the row was locked and unchanged: a later failure is then final."""
 
 
 def cached(database: Database, catalog: str, database_name: str, name: str) -> Known | None:
-    """Return a table as `find_and_cache` read it last, None if this process does not know it."""
+    """Return a table as `find_and_cache` read it last, None if it is not in this process's cache."""
     row = database.caches.tables.get((catalog, database_name, name))
     return None if row is None else Known(_struct(database, row), _state(row))
 
@@ -266,7 +266,7 @@ def locked(session: Session, table: Table, answer: Answer, state: Row | None = N
 
 
 def is_locked(table: Table, answer: Answer, state: Row | None) -> bool:
-    """Return whether `lock_known` found that very table, with its row in the `state`, if that is known."""
+    """Return whether `lock_known` found the same table, and if its `state` is known, with an unchanged row."""
     row = answer.rows[0] if answer.rows else (None,)
     return bool(row[0] == table.id if state is None else row == state)
 
@@ -306,7 +306,7 @@ def insert(session: Session, database_id: int, table: Table) -> int:
 def update(session: Session, key: int, database_id: int, table: Table, old: Table) -> None:
     """Change a table's row; `old` is the stored table, so that unchanged descriptors are not written again."""
     if table.dbName != old.dbName:
-        authorization_changes.note(session)  # in which databases somebody sees a table
+        authorization_changes.note(session)  # the databases in which a user has tables have changed
     values, bodies = _values(table)
     known = {hash_ for hash_, _ in _values(old)[1]}
     session.execute(UPDATE, key=key, database_id=database_id, **values)
@@ -329,6 +329,6 @@ def lock_parameters(session: Session, key: int) -> dict[str, str] | None:
 
 
 def delete(session: Session, key: int, *, partitioned: bool) -> None:
-    """Remove a table with all that hangs on it."""
+    """Remove a table with all rows that depend on it."""
     gone = {statement: session.enqueue(statement, key=key) for statement in (*(DELETE_PARTITIONS if partitioned else ()), *DELETE)}
     authorization_changes.note(session, gone[DELETE_PRIVILEGES])

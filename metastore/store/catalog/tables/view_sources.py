@@ -43,7 +43,10 @@ def decode(text: str) -> CreationMetadata:
 
 
 def encode(metadata: CreationMetadata | None) -> str | None:
-    """Return it as text; None for nothing. Of the two lists of sources each has all, as in Hive 4: clients before send names alone."""
+    """Return the sources of a materialized view as text; None for none.
+
+    Each of the two lists of sources has all of them, as in Hive 4. Earlier clients send names alone.
+    """
     if metadata is None:
         return None
     raw = {name: value for name, value in metadata.__dict__.items() if value is not None}
@@ -112,7 +115,7 @@ def made_from_database(session: Session, catalog: str, database: str) -> list[st
 
 
 def rename_table(session: Session, old: Names, new: Names) -> None:
-    """Let the materialized views made from a table name it by its new name."""
+    """Rename a table in the sources of the materialized views that are made from it."""
     for view in [each for each in _views(session) if old in each.made_from]:
         row = session.row(LOCK, key=view.id)
         raw = orjson.loads(row[0]) if row is not None and row[0] else {}
@@ -134,7 +137,7 @@ def has_views(session: Session) -> bool:
 
 
 def add_changed_rows(session: Session, key: int, counts: Sequence[int]) -> None:
-    """Add the numbers of inserted, updated and deleted rows of a table to the notes of materialized views made from it."""
+    """Add a table's numbers of inserted, updated and deleted rows to the numbers noted in the materialized views made from it."""
     name = session.row(NAME_OF, key=key)
     if name is None:
         return

@@ -16,12 +16,12 @@ from metastore.wire.auth.sasl import ClientRefused
 URI = "null/default"
 REALM = "default"
 QOPS = {"authentication": "auth", "integrity": "auth-int", "privacy": "auth-conf"}
-"""RFC 2831's word for a protection by Hadoop's."""
+"""RFC 2831's name of each protection (`qop`), by Hadoop's name."""
 MAX_SIZE = 0xFFFFFF
-"""Bytes of a protected frame that this side takes: the most that the mechanism can say."""
+"""The most bytes of a protected frame that this side takes: the largest size that the mechanism can express."""
 _DEFAULT_SIZE = 65536
 _LONGEST = 16384
-"""Bytes of a client's answer; a token's identifier may have some hundred."""
+"""The most bytes of a client's answer; a token's identifier may have some hundred."""
 _DIRECTIVE = re.compile(rb'[ \t\r\n]*([A-Za-z-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"\\]+))[ \t\r\n]*(?:,|$)', re.DOTALL)
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 
@@ -63,12 +63,12 @@ class Exchange:
 
     @property
     def session_key(self) -> bytes:
-        """H(A1)."""
+        """The session's key, RFC 2831's H(A1)."""
         known = _md5(f"{self.user}:{self.realm}:{self.password}")
         return _md5(known + f":{self.nonce}:{self.cnonce}".encode() + (f":{self.authzid}".encode() if self.authzid is not None else b""))
 
     def proof(self, *, of_server: bool) -> str:
-        """Return `response`, or `rspauth`, the server's answer to it."""
+        """Return the client's proof, `response`, or the server's, `rspauth`."""
         a2 = ("" if of_server else "AUTHENTICATE") + f":{self.uri}" + ("" if self.qop == "auth" else ":" + "0" * 32)
         return _md5(f"{self.session_key.hex()}:{self.nonce}:{self.count}:{self.cnonce}:{self.qop}:{_md5(a2).hex()}").hex()
 

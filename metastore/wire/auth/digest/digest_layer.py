@@ -1,6 +1,6 @@
 """Protect frames after a login by DIGEST-MD5: auth-int and auth-conf, for both sides. It never logs anybody in.
 
-Source: RFC 2831, 2.3 and 2.4. Of its ciphers only 3DES is here, which every Java client has; it needs the library cryptography.
+Source: RFC 2831, 2.3 and 2.4. Of its ciphers only 3DES is implemented, which every Java client has. It needs the library cryptography.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MAC, _TAIL, _BLOCK = 10, 6, 8
 """Bytes of a frame's signature; of the version and number after it; of a block of the cipher."""
 _VERSION = b"\0\1"
 OVERHEAD = _MAC + _TAIL + _BLOCK
-"""Bytes that a frame is longer than its data, at the most."""
+"""The most bytes by which a frame is longer than its data."""
 Update = Callable[[bytes], bytes]
 
 
@@ -48,13 +48,13 @@ class _Signature:
 
 
 def _with_parity(seven: bytes) -> bytes:
-    """Spread seven bytes over the upper bits of eight, as DES wants its keys; nobody looks at the lowest bits."""
+    """Spread seven bytes over the upper seven bits of eight bytes, the form of DES's keys; the lowest bits are not used."""
     bits = int.from_bytes(seven, "big")
     return bytes((bits >> shift & 0x7F) << 1 for shift in range(49, -1, -7))
 
 
 def _ciphers(sealing: bytes) -> tuple[Update, Update]:
-    """Return the cipher of one direction, whose blocks are chained over all frames: to encrypt and to decrypt."""
+    """Return the functions to encrypt and to decrypt in one direction. The cipher's blocks are chained over all frames."""
     from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
     from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
@@ -86,7 +86,7 @@ class DigestLayer:
         return self._encrypt(data + bytes([pad]) * pad + signed) + _VERSION + number
 
     def unwrap(self, frame: bytes) -> bytes:
-        """Return one frame's payload as the other side meant it. Raises ClientRefused if it was changed on the way or came twice."""
+        """Return the data of one protected frame. Raises ClientRefused for a frame that was changed, or is out of turn."""
         body, number = frame[:-_TAIL], self._received.to_bytes(4, "big")
         self._received = (self._received + 1) & 0xFFFFFFFF
         if frame[-_TAIL:] != _VERSION + number or len(body) < _MAC:
@@ -99,7 +99,7 @@ class DigestLayer:
             plain = self._decrypt(body)
             padded, signed = plain[:-_MAC], plain[-_MAC:]
             pad = padded[-1] if padded else 0
-            # The signature is compared with any padding: a client must not learn which of the two was wrong.
+            # The signature is compared after a wrong padding, too: a client must not learn which of the two was wrong.
             data = padded[:-pad] if 1 <= pad <= _BLOCK else b""
         if not hmac.compare_digest(self._check.of(number, data), signed):
             raise ClientRefused("A protected frame was changed on its way")

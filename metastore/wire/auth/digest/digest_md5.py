@@ -1,7 +1,7 @@
 """DIGEST-MD5 for delegation tokens, the server's side. It never looks a token up itself.
 
-The user's name is the token's identifier and the password the token's, both as base64. A nonce serves one connection and one answer, so
-none can be sent again. Source: RFC 2831; Hive's HadoopThriftAuthBridge.
+The user's name is the token's identifier and the password the token's, both as base64. A nonce is valid for one connection and one answer:
+no answer can be sent again. Source: RFC 2831; Hive's HadoopThriftAuthBridge.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _HEX = re.compile(r"[0-9a-f]{32}")
 
 
 class DigestMd5Login:
-    """One login; `wire.auth.sasl.Mechanism`."""
+    """The server's side of one login, a `wire.auth.sasl.Mechanism`."""
 
     def __init__(self, protection: Sequence[str], find: Callable[[bytes], ValidToken]) -> None:
-        """`protection` are Hadoop's words. `find` gets a token's identifier, and raises ClientRefused for one that is not valid."""
+        """`protection` has Hadoop's names. `find` returns the token of an identifier, and raises ClientRefused for an invalid one."""
         self._qops = [QOPS[word] for word in protection]
         self._find = find
         self._nonce = base64.b64encode(secrets.token_bytes(24)).decode()
         self._step: Callable[[bytes], bytes | LoginDone] = self._challenge
 
     def step(self, response: bytes) -> bytes | LoginDone:
-        """Take a message of the client and return the challenge, or the end. Raises ClientRefused."""
+        """Take a message of the client and return the challenge, or the completed login. Raises ClientRefused."""
         step, self._step = self._step, _ended
         return step(response)
 
@@ -70,7 +70,7 @@ class DigestMd5Login:
 
 
 def check_protection(protection: Sequence[str]) -> None:
-    """Raise ConfigError for a protection that can not be given for want of a library."""
+    """Raise ConfigError for a protection whose library is not installed."""
     if "privacy" in protection and find_spec("cryptography") is None:
         raise ConfigError(
             "sasl_protection=privacy needs the library cryptography for logins by token: "

@@ -1,6 +1,6 @@
-"""The process that Spark forks its Python workers from, with the modules in it that each worker would import for itself.
+"""The process from which Spark forks its Python workers. It has imported the modules that each worker would import.
 
-A worker collects its garbage after each task, which takes a tenth of a second with all of these modules. They are left out of it.
+A worker collects its garbage after each task, which takes a tenth of a second with all these modules. They are excluded from that.
 """
 
 import gc

@@ -1,6 +1,6 @@
-"""Loaded at the start of the Python processes that Spark's tasks run in: they take PySpark from where it is installed.
+"""Make the Python processes of Spark's tasks import PySpark from its installed folder. Python loads this file at its start.
 
-Spark puts `spark-core.jar` and `pyspark.zip` into their path, and each task reads the directories of both again: 70 ms of it.
+Spark puts `spark-core.jar` and `pyspark.zip` into their path, and each task reads the directories of both again, which takes 70 ms.
 """
 
 import sys
