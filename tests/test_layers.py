@@ -1,6 +1,7 @@
 """Imports point downwards, as `docs/architecture.md` says, and a library is used only where its matter belongs."""
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -186,6 +187,30 @@ def test_the_base_modules_know_only_errors() -> None:
         if module.startswith("metastore.") and module.split(".")[1] != part(path)
     }
     assert found <= {("config", "errors"), ("log", "errors"), ("idl", "idl_reader"), ("config", "secrecy"), ("log", "secrecy")}
+
+
+def exists(name: str) -> bool:
+    """Return whether a name is a module's, or of something in a module, such as `service.changes.deletion.Taken.put_back`."""
+    path, parts = PACKAGE, name.split(".")
+    while parts and (path / parts[0]).is_dir():
+        path /= parts.pop(0)
+    module = path / (f"{parts[0]}.py" if parts and (path / f"{parts[0]}.py").exists() else "__init__.py")
+    rest = parts[1:] if module.name != "__init__.py" else parts
+    return module.exists() and all(re.search(rf"\b{word}\b", module.read_text()) for word in rest)
+
+
+def test_modules_that_texts_name_exist() -> None:
+    """Names that begin with `spark.` are not read: they are Spark's own too."""
+    packages = "|".join(sorted(LEVEL.keys() - {"spark"}))
+    named = re.compile(rf"`((?:{packages})(?:\.\w+)+|metastore\.spark(?:\.\w+)+)`")
+    wrong = [
+        f"{path.relative_to(PACKAGE)}:{line}: {name}"
+        for path in MODULES
+        for line, text in enumerate(path.read_text().splitlines(), 1)
+        for name in named.findall(text)
+        if not name.endswith((".py", ".json")) and not exists(name.removeprefix("metastore."))
+    ]
+    assert wrong == []
 
 
 def test_every_module_has_a_layer() -> None:
