@@ -156,7 +156,7 @@ def delta_jars(folder: Path) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--no-delta", action="store_true", help="leave out what is compared with Delta Lake")
+    parser.add_argument("--no-delta", action="store_true", help="leave out the comparisons with Delta Lake")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="metastore-benchmark-"))
     try:

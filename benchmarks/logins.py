@@ -148,7 +148,7 @@ def run(sockets: int, addresses: int) -> dict[str, float]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sockets", type=int, nargs="+", default=[60, 2000])
-    parser.add_argument("--addresses", type=int, default=1, help="from which the sockets come, at most 250")
+    parser.add_argument("--addresses", type=int, default=1, help="number of addresses from which the sockets connect, at most 250")
     parser.add_argument("--json", action="store_true")
     parsed = parser.parse_args(arguments)
     sys.path.insert(0, str(ROOT))

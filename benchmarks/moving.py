@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--hive", help="URL of an empty PostgreSQL database for Hive's schema")
     parser.add_argument("--over-thrift", action="store_true", help="import from Java's server on that database")
     parser.add_argument("--tables", type=int, default=1000)
-    parser.add_argument("--partitions", type=int, default=1000, help="of each table")
+    parser.add_argument("--partitions", type=int, default=1000, help="partitions of each table")
     given = parser.parse_args()
     if given.over_thrift:
         with tempfile.TemporaryDirectory() as folder, java_metastore(given.hive, Path(folder, "java")) as uri:

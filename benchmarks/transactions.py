@@ -288,7 +288,7 @@ def main() -> None:
     given = os.environ.get("METASTORE_BENCHMARK_DBS", "").split()
     parser.add_argument("--db", action="append", default=given, help="URL of an empty database; more in METASTORE_BENCHMARK_DBS")
     parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement of many clients")
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of each measurement of many clients")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--json", type=Path, help="write the results here")
     options = parser.parse_args()

@@ -209,8 +209,8 @@ def main() -> None:
     """Run the story."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--uri", required=True, help="the metastore, thrift://HOST:PORT")
-    parser.add_argument("--warehouse", help="not used: the metastore says where tables lie")
-    parser.add_argument("--rows", type=int, default=1_000_000, help=f"how many, from {LEAST_ROWS} (default: %(default)s)")
+    parser.add_argument("--warehouse", help="not used: the metastore has the locations of tables")
+    parser.add_argument("--rows", type=int, default=1_000_000, help=f"number of rows, at least {LEAST_ROWS} (default: %(default)s)")
     options = parser.parse_args()
     if options.rows < LEAST_ROWS:
         parser.error(f"--rows must be at least {LEAST_ROWS}")

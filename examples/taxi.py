@@ -212,7 +212,7 @@ def alter_tables(job: Job) -> str:
     expect("properties", (properties.get("quality"), "draft" in properties), ("gold", False))
     job.sql("ALTER TABLE daily RENAME TO by_day")
     expect("tables like *day", [row[1] for row in job.sql("SHOW TABLES LIKE '*day'").collect()], ["by_day"])
-    expect("where the renamed table lies", job.location("by_day").rsplit("/", 1)[1], "by_day")
+    expect("location of the renamed table", job.location("by_day").rsplit("/", 1)[1], "by_day")
     expect("partitions of the renamed table", len(job.column("SHOW PARTITIONS by_day")), DAYS)
     filled = job.rows - int(str(job.value("SELECT count(*) FROM made WHERE pickup_date = DATE '2024-01-01'")))
     expect("rows of the renamed table", job.value("SELECT count(*) FROM by_day"), filled)

@@ -175,8 +175,8 @@ def warnings(config: Config) -> list[str]:
     if missing := _missing_to_compact(config):
         found.append(
             f"hive.compactor.worker.threads ({config.source('compactor_worker_threads')}) asks this server to compact too, which needs "
-            f"{missing}: no process of it compacts. Install '.[streaming]' in the checkout of metastore, or, where HiveServer2 or "
-            "`metastore compactor` does it, set compactor_worker_threads=0"
+            f"{missing}: it compacts nothing. Install '.[streaming]' in the checkout of metastore, or, if HiveServer2 or "
+            "`metastore compactor` compacts, set compactor_worker_threads=0"
         )
     return found
 

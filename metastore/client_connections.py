@@ -72,12 +72,12 @@ class SocketConnection:
     def _log_in(self, login: ClientLogin, host: str, *, encrypted: bool) -> None:
         mechanism = login.begin(host)
         if mechanism.reveals_secret and not encrypted and not is_loopback(host):
-            raise LoginError(f"{mechanism.name} would send the password to {host} so that all on the way can read it: connect with TLS")
+            raise LoginError(f"{mechanism.name} would send the password to {host} unencrypted: connect with TLS")
         try:
             layer = authenticate(self._sock.sendall, self.feed, mechanism)
         except EndOfStream:
             raise LoginError(
-                f"{host} closed the connection at the login: it takes none, or its log has the reason of the refusal"
+                f"{host} closed the connection at the login: it accepts no login, or refused this one for a reason that is in its log"
             ) from None
         frames = Frames(self.feed, layer, MAX_FRAME)
         self._wrap, self.feed = frames.wrap, Feed(frames.receive)
@@ -104,7 +104,7 @@ class HttpConnection:
     ) -> None:  # fmt: skip
         """Connect. Raises OSError, and LoginError for a secret that others could read on its way."""
         if login is not None and tls is None and not is_loopback(host):
-            raise LoginError(f"The login would be sent to {host} so that all on the way can read it: write https://")
+            raise LoginError(f"The login would be sent to {host} unencrypted: write https://")
         self._path = path
         self._headers = {"Content-Type": CONTENT_TYPE, **_authorization(login)}
         if tls is None:

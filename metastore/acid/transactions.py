@@ -278,7 +278,7 @@ def take_locks(
         check()
         answer = call(lambda client: client.check_lock(CheckLockRequest(lockid=key, txnid=txn)))
     if answer.state != LockState.ACQUIRED:
-        raise LockTimeout(f"transaction {txn}: the lock was not given: {answer.errorMessage or answer.state}")
+        raise LockTimeout(f"transaction {txn}: the lock was not granted: {answer.errorMessage or answer.state}")
 
 
 def take_snapshots(

@@ -55,7 +55,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> ClientLogin
         except ConfigError as error:
             raise LoginError(str(error)) from error
         return Kerberos(principal=get("PRINCIPAL") or Kerberos.principal, user=get("USER"), keytab=get("KEYTAB"))
-    raise LoginError(f"{PREFIX}LOGIN={kind} is none of kerberos, token, plain, jwt, none")
+    raise LoginError(f"{PREFIX}LOGIN={kind} is unknown: use kerberos, token, plain, jwt or none")
 
 
 def _of_hadoop(environment: Mapping[str, str]) -> Token | None:

@@ -55,7 +55,7 @@ def authenticate(send: Callable[[bytes], object], feed: Feed, mechanism: ClientM
         if status == COMPLETE:
             break
         if status != OK or mechanism.complete:
-            raise LoginError(f"The server continues with the status {status} at a login that is complete or has no such step")
+            raise LoginError(f"The server continues with the status {status}, which this step of the login does not allow")
         answer = mechanism.step(payload)
     if not mechanism.complete:
         mechanism.step(payload)

@@ -90,7 +90,8 @@ class TokenMechanism:
         qop = next((QOPS[each] for each in self._qualities if QOPS[each] in offered), None)
         if qop is None or given.get("algorithm") != "md5-sess" or given.get("realm") != REALM or not given.get("nonce"):
             raise LoginError(
-                f"The server offers {', '.join(offered)} of the realm {given.get('realm')}; wanted: {', '.join(self._qualities)}"
+                f"The server offers the protection {', '.join(offered)} in the realm {given.get('realm')}; wanted: "
+                f"{', '.join(self._qualities)}"
             )
         self._exchange = Exchange(self._user, self._password, given["nonce"], secrets.token_hex(16), "00000001", qop)
         self._layer = layer_of(self._exchange, given, is_server=False)

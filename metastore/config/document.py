@@ -50,9 +50,9 @@ The log counts the properties without effect at each start. Passwords in a Java 
 
 ## Promises of safety
 
-A property that promises more safety than the settings provide ends the start, and the error names the setting. To do without the
-protection of `authentication` or `authorization`, set it explicitly (`authentication = ["anonymous"]`, `authorization = "none"`): the log
-then warns at each start. TLS has no such setting: change the property, or overrule it with `--set NAME=false`.
+If a property promises more safety than the settings provide, the server does not start, and the error names the setting. To do without
+the protection of `authentication` or `authorization`, set it explicitly (`authentication = ["anonymous"]`, `authorization = "none"`): the
+log then warns at each start. TLS has no such setting: change the property, or overrule it with `--set NAME=false`.
 
 | property | asks for | to do | decided by |
 |---|---|---|---|
@@ -89,7 +89,7 @@ def document() -> str:
 def hive_document() -> str:
     """Return the page of Hive's properties."""
     promises = "".join(
-        f"| {_code(each.names)} | {each.wants} | {each.remedy} | `{each.setting}`{', which has to give it' if each.binding else ''} |\n"
+        f"| {_code(each.names)} | {each.wants} | {each.remedy} | `{each.setting}`{', which must provide it' if each.binding else ''} |\n"
         for each in PROMISES
     )
     used = sorted((name, setting.name) for setting in settings() for name in setting.hive)

@@ -147,7 +147,7 @@ PROMISES: tuple[Promise, ...] = (
 )
 
 NOT_NEEDED: tuple[tuple[str, str], ...] = (
-    ("javax.jdo.*", "the database is named by `db`; the schema of a Java metastore is another one"),
+    ("javax.jdo.*", "see `db`; the database of a Java metastore has another schema"),
     ("datanucleus.*", "the server has no DataNucleus"),
     ("*metastore.uris", "for clients"),
     ("*metastore.thrift.uris", "for clients"),
@@ -181,7 +181,7 @@ NOT_NEEDED: tuple[tuple[str, str], ...] = (
     ("*metastore.rawstore.*", "the server has a store of its own"),
     ("*metastore.txn.store.impl", "the server has a store of its own"),
     ("*direct.sql*", "the server has SQL of its own"),
-    ("*hmshandler.*", "the server has repetitions of its own"),
+    ("*hmshandler.*", "the server has rules of its own to repeat a transaction"),
     ("*delegation.token.store.class", "tokens are kept in the database"),
     ("*delegation.key.update-interval", "there is no master key"),
     ("fs.*", "see `filesystem_options`"),
@@ -287,5 +287,5 @@ def _judge(config: Config, promise: Promise) -> Verdict | None:
         return Verdict(name, "used", promise.setting, source)
     if promise.setting in config.sources and not promise.binding:
         where = f"{promise.setting} ({config.source(promise.setting)})"
-        return Verdict(name, "not used", f"asks for {promise.wants}, which {where} does not give", source)
-    return Verdict(name, "refused", f"asks for {promise.wants}, which the settings do not give: {promise.remedy}", source)
+        return Verdict(name, "not used", f"asks for {promise.wants}, which {where} does not provide", source)
+    return Verdict(name, "refused", f"asks for {promise.wants}, which the settings do not provide: {promise.remedy}", source)

@@ -106,14 +106,14 @@ class Config:
     )
     idle_timeout: float = _setting(
         3600.0,
-        "Closes a connection that has been silent for so long; clients connect again.",
+        "Closes a connection that has been silent for this long; clients connect again.",
         unit="s",
         minimum=1,
     )
     connection_lifetime: float = _setting(
         0.0,
-        "Closes a connection so long after its login, even a busy one, between two calls: its client logs in again, unless its user has "
-        "been locked. 0 never does.",
+        "Closes a connection this long after its login, between two calls, even if it is busy: its client logs in again, unless its "
+        "user has been locked. 0 closes none.",
         unit="s",
         minimum=0,
     )
@@ -136,8 +136,8 @@ class Config:
     )
     tls_client_crl: str | None = _setting(
         None,
-        "PEM file of the lists of revoked certificates (CRL) of the authorities in `tls_client_ca`. Clients of one whose list is missing "
-        "or out of date are refused. Unset: certificates count until they expire.",
+        "PEM file of the lists of revoked certificates (CRL) of the authorities in `tls_client_ca`. Clients of an authority whose "
+        "list is missing or out of date are refused. Unset: certificates are accepted until they expire.",
     )
     tls_required: bool = _setting(True, "With `tls_certificate`: refuses connections without TLS.")
     http_path: str = _setting(
@@ -147,8 +147,8 @@ class Config:
     )
     hsts_age: float = _setting(
         0.0,
-        "How long browsers that came by TLS shall use TLS alone for this host (`Strict-Transport-Security`), on all of its ports, also "
-        "those of other servers; 0 does not send it.",
+        "How long browsers that have connected by TLS must use only TLS for this host (`Strict-Transport-Security`), on all of its "
+        "ports, those of other servers too; 0 does not send the header.",
         unit="s",
         minimum=0,
     )
@@ -184,8 +184,8 @@ class Config:
     login_failures: int = _setting(
         100,
         "Most wrong passwords from one address (IPv6: from the first 64 bits of one) within `login_failures_period`, for all users "
-        "together; after that a worker checks no more from there, except keys and users who logged in from there within a day. Successful "
-        "logins do not count. 0 sets no limit: use it where all clients have the address of one proxy.",
+        "together. After that, a worker checks no more passwords from there, except keys and passwords of users who logged in from there "
+        "within a day. Successful logins do not count. 0 sets no limit: use it where all clients have the address of one proxy.",
         minimum=0,
     )
     login_failures_period: float = _setting(600.0, "Period in which `login_failures` are counted.", unit="s", minimum=1)
@@ -204,13 +204,13 @@ class Config:
     ldap_domain: str = _setting("", "Users bind as `NAME@DOMAIN` (Active Directory).", _hive("metastore.authentication.ldap.Domain"))
     ldap_user_dn_pattern: str = _setting(
         "",
-        "Names of users, such as `uid=%s,ou=people,dc=example`; several separated by colons.",
+        "Users' distinguished names, such as `uid=%s,ou=people,dc=example`, where `%s` is the name; several are separated by colons.",
         _hive("metastore.authentication.ldap.userDNPattern"),
     )
-    ldap_group_dn_pattern: str = _setting("", "The same of groups.", _hive("metastore.authentication.ldap.groupDNPattern"))
+    ldap_group_dn_pattern: str = _setting("", "The same for groups.", _hive("metastore.authentication.ldap.groupDNPattern"))
     ldap_user_filter: tuple[str, ...] = _setting((), "Users who may log in; unset: all.", _hive("metastore.authentication.ldap.userFilter"))
     ldap_group_filter: tuple[str, ...] = _setting(
-        (), "Groups of which a user must be in one; unset: any.", _hive("metastore.authentication.ldap.groupFilter")
+        (), "Groups: a user must be in at least one of them; unset: no group is needed.", _hive("metastore.authentication.ldap.groupFilter")
     )
     ldap_guid_key: str = _setting("uid", "The attribute with a user's name.", _hive("metastore.authentication.ldap.guidKey"))
     ldap_group_membership_key: str = _setting(
@@ -226,7 +226,8 @@ class Config:
     )
     ldap_custom_query: str = _setting(
         "",
-        "A search whose entries, or their members, may log in, instead of the filters.",
+        "Filter of a search that replaces `ldap_user_filter` and `ldap_group_filter`: the entries that it finds, and their members, "
+        "may log in.",
         _hive("metastore.authentication.ldap.customLDAPQuery"),
     )
     ldap_user_search_filter: str = _setting(
@@ -298,8 +299,8 @@ class Config:
     )
     delegation_token_store_users: tuple[str, ...] = _setting(
         (),
-        "Users such as HiveServer2's who may store tokens and master keys of their own server here (`add_token`, `get_master_keys` ...), "
-        "which allow impersonating anybody there; unset: nobody.",
+        "Users, such as HiveServer2's, who may store the tokens and master keys of their own server here (`add_token`, `get_master_keys` "
+        "...). With these, their holder can act for anybody at that server. Unset: nobody.",
     )
 
     data_directory: str = _group(
@@ -363,13 +364,13 @@ class Config:
     )
     warehouse_timeout: float = _setting(
         30.0,
-        "How long a request to a remote file system may take; listing, copying and deleting many files ten times as long. One that did "
-        "not answer is not asked again for ten seconds. Local files have no limit but the system's.",
+        "How long a request to a remote file system may take; listing, copying and deleting many files may take ten times as "
+        "long. A file system that did not answer is not asked again for ten seconds. Local files have no limit but the system's.",
         unit="s",
     )
     accept_moved_directories: bool = _setting(
         False,
-        "Takes a directory that is missing, but is at the place to which a rename or an exchange would move it, as moved. For a trial "
+        "Treats a missing directory as moved if it exists at the location to which a rename or an exchange would move it. For a trial "
         "beside another metastore that executes the same changes in the same warehouse, as with `metastore shadow --send-changes`.",
     )
     trash_interval: int = _setting(
@@ -396,8 +397,8 @@ class Config:
     )
     translated_location: str = _setting(
         "force",
-        "Place of a translated table (`strict`) whose default directory exists already: that one (`force`), a numbered one (`seqsuffix`, "
-        "`seqprefix`) or none (`prohibit`).",
+        "Location of a translated table (`strict`) whose default directory exists already: that directory (`force`) or a numbered one "
+        "(`seqsuffix`, `seqprefix`); `prohibit` refuses the table.",
         ("metastore.metadata.transformer.location.mode",),
         choices=("force", "seqsuffix", "seqprefix", "prohibit"),
     )
@@ -414,8 +415,8 @@ class Config:
     full_acid_check: bool = _setting(
         True,
         "Refuses a full ACID table to clients that name no capability, such as Spark's own SQL, which would show some of its rows or none "
-        "and write files beside its own; and a transactional table that such a Spark creates. Tables that Hive 2.3 creates are returned "
-        "to all.",
+        "and write files beside its own. Also refuses to create a transactional table for such a Spark. Tables that Hive 2.3 creates are "
+        "returned to all.",
     )
     disallow_incompatible_col_type_changes: bool = _setting(
         True,
@@ -497,7 +498,7 @@ class Config:
     )
     authorization_token: str | None = _setting(None, "Bearer token that is sent to `authorization_url`.", secret=True)
     authorization_timeout: float = _setting(
-        2.0, "Longest wait for an answer of `authorization_url`; without one nothing is allowed.", unit="s", minimum=0.01
+        2.0, "Longest wait for an answer of `authorization_url`; without an answer nothing is allowed.", unit="s", minimum=0.01
     )
     authorization_cache: float = _setting(5.0, "How long answers of `authorization_url` are cached; 0 asks each time.", unit="s", minimum=0)
     ranger_service: str = _setting("hive", "Name of the service in Ranger with the policies for `ranger`.")
@@ -506,7 +507,7 @@ class Config:
         "Transactions and locks",
         _setting(
             300.0,
-            "A transaction without a heartbeat for so long is aborted, a lock released.",
+            "A transaction without a heartbeat for this long is aborted, a lock released.",
             ("hive.txn.timeout", "metastore.txn.timeout"),
             unit="s",
             minimum=0.001,
@@ -528,7 +529,7 @@ class Config:
     )
     txn_max_open_batch: int = _setting(
         1000,
-        "Most transactions that one request opens; a larger request gets so many.",
+        "Most transactions that one request opens; a larger request gets only this many.",
         ("hive.txn.max.open.batch", "metastore.txn.max.open.batch"),
         minimum=1,
     )
@@ -582,7 +583,7 @@ class Config:
         0,
         "Processes of this machine that compact full-ACID and insert-only ORC tables, beside the server and without Spark; see "
         "[Compaction](compaction.md). Each takes one compaction at a time. They need `pip install '.[streaming]'`: without it the server "
-        "does not start, or warns and compacts nothing where Hive's name was given, as in a file that HiveServer2 reads too.",
+        "does not start. If the setting was given by Hive's name, as in a file that HiveServer2 reads too, it warns and compacts nothing.",
         ("hive.compactor.worker.threads", "metastore.compactor.worker.threads"),
         minimum=0,
     )
@@ -594,14 +595,14 @@ class Config:
     )
     compactor_worker_timeout: float = _setting(
         600.0,
-        "A worker loses its entry when it and its transaction have been silent for so long.",
+        "A worker loses its entry when it and its transaction have been silent for this long.",
         ("hive.compactor.worker.timeout", "metastore.compactor.worker.timeout"),
         unit="s",
         minimum=0.001,
     )
     compactor_pool_timeout: float = _setting(
         43200.0,
-        "An entry of a pool that has waited for so long is also given to workers without a pool.",
+        "An entry of a pool that has waited for this long is also given to workers without a pool.",
         ("hive.compactor.worker.pool.timeout", "metastore.compactor.worker.pool.timeout"),
         unit="s",
         minimum=0,
@@ -626,20 +627,20 @@ class Config:
     )
     compactor_aborted_age: float = _setting(
         43200.0,
-        "Files of an aborted transaction are cleaned up when it began so long ago.",
+        "Files of an aborted transaction are cleaned up when it began at least this long ago.",
         ("hive.compactor.aborted.txn.time.threshold",),
         unit="s",
         minimum=0,
     )
     compactor_failures: int = _setting(
         2,
-        "After so many failures in a row no further compaction of a table or partition is queued; 0 never gives up.",
+        "After this many failures in a row no further compaction of a table or partition is queued; 0 never gives up.",
         ("hive.compactor.initiator.failed.compacts.threshold", "metastore.compactor.initiator.failed.compacts.threshold"),
         minimum=0,
     )
     compactor_retry_time: float = _setting(
         604800.0,
-        "How long after the last of them it is tried again; 0 never.",
+        "How long after the last of these failures a compaction is queued again; 0 never.",
         ("hive.compactor.initiator.failed.retry.time", "metastore.compactor.initiator.failed.retry.time"),
         unit="s",
         minimum=0,
@@ -652,7 +653,7 @@ class Config:
     )
     compactor_cleaner_pause: float = _setting(
         300.0,
-        "How long after a cleaning that failed it is tried again; doubled each time.",
+        "How long after its failure a cleaning is tried again; doubled each time.",
         (
             "hive.compactor.cleaner.retry.retentionTime",
             "metastore.compactor.cleaner.retry.retentionTime",
@@ -691,7 +692,7 @@ class Config:
     )
     compactor_history_time: float = _setting(
         604800.0,
-        "Compactions that failed so long ago are removed once a later one succeeded.",
+        "Compactions that failed this long ago are removed once a later one succeeded.",
         ("hive.compactor.history.retention.timeout", "metastore.compactor.history.retention.timeout"),
         unit="s",
         minimum=0,
@@ -788,7 +789,7 @@ class Config:
     )
     scheduled_query_timeout: float = _setting(
         120.0,
-        "An execution whose executor reports nothing for so long has timed out.",
+        "An execution whose executor reports nothing for this long has timed out.",
         ("metastore.scheduled.queries.execution.timeout", "hive.metastore.scheduled.queries.progress.timeout"),
         unit="s",
         minimum=0,
@@ -809,7 +810,7 @@ class Config:
     )
     scheduled_query_disable_after: int = _setting(
         0,
-        "A query that failed so many times in a row is switched off; 0: none is.",
+        "A query that failed this many times in a row is switched off; 0 switches none off.",
         ("metastore.scheduled.queries.autodisable.count",),
         minimum=0,
     )
@@ -874,7 +875,7 @@ class Config:
     )
     slow_call_threshold: float = _setting(
         1.0,
-        "A call that takes so long is logged with the parts of its time, and kept for `metastore slow`; 0 keeps none.",
+        "A call that takes this long is logged with the parts of its time, and kept for `metastore slow`; 0 keeps none.",
         unit="s",
         minimum=0,
     )

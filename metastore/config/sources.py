@@ -107,8 +107,8 @@ class _Collected:
     def _leave_aside(self, written: str, source: str) -> None:
         if written.endswith("ConnectionURL"):
             self.warnings.append(
-                f"{written} ({source}) is not used: the schema of a Java metastore is another one. "
-                "Give this server's database with --db or METASTORE_DB."
+                f"{written} ({source}) is not used: the database of a Java metastore has another schema. "
+                "Name this server's own database with --db or METASTORE_DB."
             )
 
 
@@ -183,7 +183,7 @@ def _refuse_sections(path: Path, text: str, content: Mapping[str, object]) -> No
     """Raise ConfigError for a section that is not a setting, and for a setting in a section, where it would be the name of an option."""
     mappings = [setting.name for setting in settings() if isinstance(setting.default, Mapping)]
     allowed = " and ".join(f"[{name}.NAME]" for name in mappings)
-    stand = f"settings stand at the top of the file, before all sections, which are for {allowed} alone"
+    stand = f"settings belong at the top of the file, before all sections; only {allowed} are sections"
     for found in re.finditer(r"(?m)^[ \t]*\[+[ \t]*([\w-]+)", text):
         section = found[1]
         if isinstance(content.get(section), Mapping | list) and section.replace("-", "_") not in mappings:

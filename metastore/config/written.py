@@ -11,7 +11,7 @@ from metastore.config.values import Value, render
 from metastore.secrecy import names_secret
 
 _HEADS = {
-    "refused": "To be decided: a server does not start before these are",
+    "refused": "To be decided: until then a server does not start",
     "not used": "Not used here, and kept for clients that ask for them",
     "not needed": "Not needed here",
 }

@@ -51,7 +51,9 @@ def _plan_abort(visit: Visit, id: int) -> ActionPlan:  # noqa: A002  # the name 
     found = holders(locks(visit)).get(f"transaction-{id}")
     consequences = ["Its writes are discarded, and its client's next call fails.", "Its locks are released."]
     if found is not None and found.holds_up:
-        consequences.append(f"{len(found.holds_up)} who wait for it, or for somebody who does, can go on.")
+        consequences.append(
+            f"Transactions and locks that wait for it, directly or through others, and can continue: {len(found.holds_up)}."
+        )
     return ActionPlan(f"Abort transaction {id}?", consequences)
 
 
@@ -93,7 +95,7 @@ def _compact(visit: Visit, database: str, table: str, catalog: str = "", partiti
 
 def _plan_cancel(visit: Visit, id: int) -> ActionPlan:  # noqa: A002
     found = compaction(visit, id)
-    which = f"It is {found.state}; one can go that no worker has, or a server's own process."
+    which = f"It is {found.state}. It can be taken off while it waits for a worker, or while a process of a server runs it."
     return ActionPlan(f"Take compaction {id} of {found.object} off the queue?", [which])
 
 

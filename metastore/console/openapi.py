@@ -33,7 +33,7 @@ def describe(version: str) -> dict[str, Any]:
             "title": "metastore",
             "version": version,
             "description": "The pages of the web console as JSON, with the rights of the caller. "
-            "Times are milliseconds since 1970 unless a field says otherwise.",
+            "Times are milliseconds since 1970 unless a field's description names another unit.",
         },
         "servers": [{"url": "/api/v1"}],
         "security": [{}, {"basic": []}, {"bearer": []}],

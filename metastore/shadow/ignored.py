@@ -43,7 +43,7 @@ FIELDS = {
     "TableMeta.ownerName": "likewise",
     "TableMeta.ownerType": "likewise",
     "CreationMetadata.sourceTables": "likewise",
-    "isStatsCompliant": "says whether statistics fit the write ids that a client sent, which are of the primary",
+    "isStatsCompliant": "shows whether statistics fit the write ids that a client sent, which are of the primary",
 }
 """Fields that are never compared, with the reason: of any struct, or of the struct before the dot."""
 

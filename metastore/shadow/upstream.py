@@ -103,7 +103,7 @@ class Line:
 
     def _open(self, dialect: Dialect, caller: Caller) -> ClientConnection:
         if time.monotonic() < self._try_at:
-            raise ConnectionError("the metastore was not there a moment ago")
+            raise ConnectionError("the metastore could not be reached a moment ago")
         try:
             self._connection = self._upstream.open(dialect, caller)
         except FAILURES:

@@ -39,7 +39,7 @@ def findings(files: Files, folders: Sequence[Folder], snapshot: TableSnapshot, e
 
 def _misplaced(selected: Selected, found: dict[str, list[int]]) -> Iterator[Finding]:
     for path, numbers in found.items():
-        problem = f"its rows say that they are of bucket {', '.join(map(str, numbers))}: Hive shows those again that were deleted"
+        problem = f"its rows name bucket {', '.join(map(str, numbers))}: Hive shows deleted rows of the file again"
         directory = parse(path.split("/")[-2])
         if directory is not None and directory.visibility:
             problem += "; the compaction that made this file may have brought back rows that were deleted before it"

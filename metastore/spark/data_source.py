@@ -86,15 +86,13 @@ def _check_found(uri: str, zone: str) -> None:
     found = os.environ.get("METASTORE_URI", "")
     if not found:
         raise ValueError(
-            "Spark takes a Python data source in one session of a program alone, and another has hive_acid: use that session, or "
-            "AcidTable, which works in all"
+            "Spark accepts a Python data source in only one session of a program, and another session has hive_acid: use that session, "
+            "or AcidTable, which works in all"
         )
     if found != uri:
         raise ValueError(f"METASTORE_URI={found} makes the format hive_acid use another metastore than the session's, {uri}: unset it")
     if local_zone() != zone:
-        raise ValueError(
-            f"METASTORE_URI is set, which makes times those of this machine's zone {local_zone()}, not of the JVM's {zone}: unset it"
-        )
+        raise ValueError(f"METASTORE_URI is set, so hive_acid uses this machine's time zone {local_zone()}, not the JVM's {zone}: unset it")
 
 
 class HiveAcidDataSource(DataSource):
@@ -148,7 +146,7 @@ class HiveAcidDataSource(DataSource):
 def _names(options: Any) -> tuple[str, str]:
     database, table = split_table_name(options.get("table", ""))
     if database is None:
-        raise ValueError('the option table names no table of a database: .option("table", "database.table")')
+        raise ValueError('the option table has to name a database and a table: .option("table", "database.table")')
     return database, table
 
 
@@ -157,7 +155,7 @@ def _naming_the_table(table: AcidTableInfo) -> Iterator[None]:
     try:
         yield
     except NullKeys as error:
-        raise NullKeys(f"{table.full_name}: {error} (the option columns names those to read)") from error
+        raise NullKeys(f"{table.full_name}: {error} (the option columns selects the columns to read)") from error
 
 
 @dataclass

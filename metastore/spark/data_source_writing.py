@@ -93,7 +93,7 @@ class WriteRequest:
             buckets.check_count(info.full_name, info.buckets)
         checkpoint = options.get("checkpointlocation", "")
         if stream and not checkpoint:
-            raise CanNotPlace(f"a stream into {info.full_name} needs the option checkpointLocation, by which batches are known")
+            raise CanNotPlace(f"a stream into {info.full_name} needs the option checkpointLocation, which identifies its batches")
         return cls(uri, info, given, overwrite, zone, float(options.get("lease", LEASE)), checkpoint if stream else "")
 
     def agent(self, query: str) -> Agent:
@@ -215,8 +215,8 @@ def _task_number(plan: WritePlan) -> int:
     number, most = int(context.partitionId()), plan.most_tasks
     if most is not None and number >= most:
         raise CanNotPlace(
-            f"{plan.info.full_name}: more than {most} tasks write, whose rows would share ids; give the rows fewer partitions by "
-            f"coalesce({most}), or use AcidTable, which does"
+            f"{plan.info.full_name}: more than {most} tasks would give the same ids to different rows; reduce the rows' partitions with "
+            f"coalesce({most}), or use AcidTable, which does so itself"
         )
     return number
 
@@ -265,7 +265,7 @@ def finish(plan: WritePlan, files: Sequence[Staged], *, batch: int | None = None
     try:
         _remove_staged(plan, storage)
     except Exception as error:  # noqa: BLE001  # the rows are committed: an error would make Spark or its user write them again
-        log.get("metastore.spark").warning("files that were written aside were left behind", table=info.full_name, reason=str(error))
+        log.get("metastore.spark").warning("staged files could not be removed", table=info.full_name, reason=str(error))
 
 
 def _check(plan: WritePlan, storage: Storage, files: Sequence[Staged]) -> None:
@@ -283,7 +283,7 @@ def _check(plan: WritePlan, storage: Storage, files: Sequence[Staged]) -> None:
 def _check_own(plan: WritePlan, storage: Storage, file: Staged) -> None:
     found = named(footer_at_end(lambda size: storage.read_end(file.path, size)))
     if found is not None and found.is_wrong(buckets.of_file(file.name) or 0):
-        raise CanNotPlace(f"{plan.info.full_name}: {file.path} is to be {file.name}, and its rows say that they are of bucket {found}")
+        raise CanNotPlace(f"{plan.info.full_name}: {file.path} is to become {file.name}, but its rows name bucket {found}")
 
 
 def _place(plan: WritePlan, txn: Transaction, storage: Storage, files: Sequence[Staged], made: list[str]) -> list[str]:

@@ -292,7 +292,7 @@ class TransactionBatch:
     def _check_kept(self, txn: int) -> None:
         if txn in self._lost:
             raise TransactionLost(
-                f"transaction {txn} was aborted by the server, for want of heartbeats or by someone: close the batch and open another"
+                f"transaction {txn} was aborted by the server for missing heartbeats, or by a user: close the batch and open another"
             )
 
     def _check_not_overtaken(self, txn: int, write_id: int) -> None:

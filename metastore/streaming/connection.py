@@ -154,7 +154,7 @@ class StreamingConnection:
         if (parameters.get("transactional_properties") or "").lower() == "insert_only":
             raise NotStreamable(f"{where} is insert-only: a stream needs a full transactional table in ORC")
         if "orc" not in (self.table.sd.outputFormat or "").lower():
-            raise NotStreamable(f"{where} is kept as {self.table.sd.outputFormat}: a stream writes ORC alone")
+            raise NotStreamable(f"{where} has the format {self.table.sd.outputFormat}: a stream writes only ORC")
         try:
             buckets.check_count(where, self.table.sd.numBuckets or 0)
         except buckets.TooManyBuckets as error:

@@ -296,7 +296,7 @@ def _moment(value: Any) -> Any:
     if not isinstance(found, datetime):
         raise TypeError(f"{value!r} is not a timestamp")
     if (isinstance(value, str) and _FINER.search(value) is not None) or bool(getattr(value, "nanosecond", 0)):
-        raise ValueError(f"{value} has more than microseconds, which the column would lose")
+        raise ValueError(f"{value} has digits after the microseconds, which the column would lose")
     if found.tzinfo is not None:
         raise TypeError(f"{value} has a zone, which the column can not hold")
     return found

@@ -76,7 +76,7 @@ class HiveMetrics:
         for name in ("open_connections", "hive_metastore_open_connections"):
             yield GaugeMetricFamily(name, "Open connections.", value=sum(counts.connections().values()))
         for name, methods in sorted(_COUNTERS.items()):
-            yield CounterMetricFamily(name, "Calls of it that succeeded.", value=sum(well[method] for method in methods))
+            yield CounterMetricFamily(name, f"Calls of {', '.join(methods)} that succeeded.", value=sum(well[method] for method in methods))
         figures = counts.figures()
         for name, done in (("create", "added"), ("delete", "dropped")):
             value = figures[f"{done}_partitions", ""]
@@ -92,19 +92,20 @@ class HiveMetrics:
 def _timer(method: str, buckets: Sequence[int], seconds: float) -> Iterable[Metric]:
     number = sum(buckets)
     yield CounterMetricFamily(f"api_{method}", f"Calls of {method}.", value=number)
-    yield GaugeMetricFamily(f"api_{method}_mean", "In milliseconds.", value=1000 * seconds / number)
+    yield GaugeMetricFamily(f"api_{method}_mean", f"Mean time of calls of {method}, in milliseconds.", value=1000 * seconds / number)
     for percent in PERCENTILES:
-        yield GaugeMetricFamily(f"api_{method}_{percent}thpercentile", "In milliseconds.", value=percentile(buckets, percent))
+        text = f"Percentile {percent} of the times of calls of {method}, in milliseconds."
+        yield GaugeMetricFamily(f"api_{method}_{percent}thpercentile", text, value=percentile(buckets, percent))
 
 
 def _seen(seen: Observation) -> Iterable[Metric]:
     for kind, name in _OBJECTS.items():
         for prefix in ("total_count", "init_total_count"):
-            yield GaugeMetricFamily(f"{prefix}_{name}", "At most a minute old.", value=seen.objects.get(kind, 0))
+            yield GaugeMetricFamily(f"{prefix}_{name}", f"Number of {kind}, at most a minute old.", value=seen.objects.get(kind, 0))
     yield GaugeMetricFamily("num_open_transactions", "Open transactions.", value=seen.open_transactions)
-    yield GaugeMetricFamily("oldest_open_non_repl_txn_age_in_sec", "Of the oldest open transaction.", value=seen.oldest_transaction)
+    yield GaugeMetricFamily("oldest_open_non_repl_txn_age_in_sec", "Age of the oldest open transaction.", value=seen.oldest_transaction)
     yield GaugeMetricFamily("num_locks", "Locks.", value=sum(seen.locks.values()))
     for state, (number, age) in seen.compactions.items():
-        yield GaugeMetricFamily(f"compaction_num_{state.replace(' ', '_')}", "Compactions.", value=number)
+        yield GaugeMetricFamily(f"compaction_num_{state.replace(' ', '_')}", f"Compactions in the state {state}.", value=number)
         if state in _AGES:
-            yield GaugeMetricFamily(_AGES[state], "Of the oldest.", value=age)
+            yield GaugeMetricFamily(_AGES[state], f"Age of the oldest compaction in the state {state}.", value=age)

@@ -61,7 +61,7 @@ class _Running:
         self._telemetry = telemetry
 
     def collect(self) -> Iterable[Metric]:
-        yield _gauge("metastore_active_calls", "Calls that run, a second old.", hive_metrics.running(self._telemetry), ("method",))
+        yield _gauge("metastore_active_calls", "Calls that run, up to a second old.", hive_metrics.running(self._telemetry), ("method",))
 
 
 _TOTALS = {
@@ -69,17 +69,17 @@ _TOTALS = {
     "database_seconds": ("metastore_database_seconds_total", "Time in round trips to the database.", ""),
     "lock_seconds": ("metastore_lock_seconds_total", "Time in statements that lock rows, and in waits for SQLite's turn to write.", ""),
     "pool_waits": ("metastore_pool_waits_total", "How often no connection to the database was idle.", ""),
-    "pool_wait_seconds": ("metastore_pool_wait_seconds_total", "Time until one came back or was opened.", ""),
+    "pool_wait_seconds": ("metastore_pool_wait_seconds_total", "Time of waits for a connection to the database.", ""),
     "cpu_seconds": ("metastore_cpu_seconds_total", "Processor time of the worker processes.", ""),
     "cache_hits": ("metastore_cache_hits_total", "Look-ups that a cache answered, by cache.", "cache"),
-    "cache_misses": ("metastore_cache_misses_total", "Look-ups that it did not answer.", "cache"),
+    "cache_misses": ("metastore_cache_misses_total", "Look-ups that a cache did not answer, by cache.", "cache"),
 }
 _LEVELS = {
     "cpu_load": ("metastore_cpu_load", "Processors that the worker processes used in the last second.", ""),
     "workers": ("metastore_workers", "Worker processes that serve.", ""),
     "pool_size": ("metastore_pool_size", "Most connections to the database, of all workers.", ""),
     "pool_in_use": ("metastore_pool_in_use", "Connections to the database that are in use.", ""),
-    "pool_waiting": ("metastore_pool_waiting", "Threads that wait for one.", ""),
+    "pool_waiting": ("metastore_pool_waiting", "Threads that wait for a connection to the database.", ""),
     "cache_values": ("metastore_cache_values", "Values in a cache, by cache.", "cache"),
 }
 
@@ -128,10 +128,10 @@ class _Observed:
         yield _gauge("metastore_oldest_open_transaction_seconds", "Age of the oldest open transaction.", {(): seen.oldest_transaction})
         yield _gauge("metastore_locks", "Locks by state.", {(state,): number for state, number in seen.locks.items()}, ("state",))
         compactions = seen.compactions.items()
-        yield _gauge("metastore_compactions", "Entries of the queue and its history.", {(s,): n for s, (n, _) in compactions}, ("state",))
+        yield _gauge("metastore_compactions", "Compactions by state, with the history.", {(s,): n for s, (n, _) in compactions}, ("state",))
         yield _gauge(
             "metastore_oldest_compaction_seconds",
-            "Age of the oldest entry of a state.",
+            "Age of the oldest compaction, by state.",
             {(s,): age for s, (_, age) in compactions},
             ("state",),
         )

@@ -177,7 +177,7 @@ class DumpReader:
             raise InvalidInput(f"dump {self.name} is not a dump of a metastore")
         if version != VERSION:
             raise InvalidInput(
-                f"dump {self.name} has version {version} of the format, this server reads {VERSION}: use the version of its maker"
+                f"dump {self.name} has version {version} of the format, this server reads {VERSION}: use the server version that wrote it"
             )
 
     def _cut(self) -> InvalidInput:

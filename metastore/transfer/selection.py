@@ -22,7 +22,7 @@ TOGETHER = (
 class Selection(NamedTuple):
     """A choice of records; without patterns it is everything.
 
-    A pattern is `database`, `database.table` or `catalog.database.table`; * and ? stand for anything.
+    A pattern is `database`, `database.table` or `catalog.database.table`; * matches any text, ? one character.
     """
 
     include: tuple[tuple[str, ...], ...] = ()
@@ -105,7 +105,9 @@ def _pattern(text: str) -> tuple[str, ...]:
     """Return a pattern's catalog, database and table. InvalidInput."""
     parts = text.lower().split(".")
     if len(parts) > 3 or not all(parts):
-        raise InvalidInput(f"pattern {text!r}: write database, database.table or catalog.database.table; * and ? stand for anything")
+        raise InvalidInput(
+            f"pattern {text!r}: write database, database.table or catalog.database.table; * matches any text, ? any character"
+        )
     if len(parts) == 1:
         return "*", parts[0], "*"
     return tuple(parts) if len(parts) == 3 else ("*", *parts)

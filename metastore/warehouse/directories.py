@@ -287,7 +287,7 @@ class Warehouse:
 
     def delete_aside(self, aside: str, source: str, *, purge: bool) -> None:
         """Delete the data of a location that was set aside, into the trash if there is one and not `purge`. MetaError."""
-        with Explained(f"{source} can not be deleted, it is in {aside}"):
+        with Explained(f"{source} can not be deleted, its data is now in {aside}"):
             files, path = self._at(aside)
             if self.trash and not purge and files.exists(path) and self._to_trash(source, files, path):
                 return

@@ -75,7 +75,7 @@ def test_failed_compactions_are_tried_again(server: str, client: Client) -> None
     assert (refused.exit_code, "only one that has ended can be tried again" in refused.output) == (1, True)
     info = client.find_next_compact("w1").ci
     (row,) = listed(server, "db.again")
-    assert (row["worker"], row["reason"].startswith("worked on since")) == ("w1", True)
+    assert (row["worker"], row["reason"].startswith("worked on for")) == ("w1", True)
     info.errorMessage = "no memory"
     client.mark_failed(info)
     assert listed(server, "db.again", "--state", "failed")[0]["reason"] == "no memory"
@@ -103,7 +103,7 @@ def test_an_entry_that_waits_for_a_reader_names_the_reader(server: str, client: 
     entry = client.show_compact(idl.ShowCompactRequest(tbName="read")).compacts[0]
     entry.nextTxnId = worker + 1
     opened = {each.id: each for each in client.get_open_txns_info().open_txns}
-    assert reason(entry, opened, opened[reader].startedTime + 300_000) == f"waits for transaction {reader} of alice, open since 5 min"
+    assert reason(entry, opened, opened[reader].startedTime + 300_000) == f"waits for transaction {reader} of alice, open for 5 min"
     assert reason(entry, {}, 0) == "waits for the cleaner"
     entry.errorMessage = "the disk is full"
     assert reason(entry, {}, 0) == "is tried again after a failure: the disk is full"
@@ -144,6 +144,6 @@ def test_it_says_for_which_worker_an_entry_waits_and_how_far_a_servers_own_is(se
     assert listed(server, "db.own")[0]["reason"].endswith(" s, 3 of 4 rows")
     info.state, info.errorMessage = INITIATED, "times before 1678"
     client.update_compactor_state(info, 0)
-    expected = f"waits for another worker than {SERVERS_OWN} of pool own, such as `metastore compactor`: times before 1678"
+    expected = f"waits for a worker of pool own other than {SERVERS_OWN}, such as `metastore compactor`: times before 1678"
     assert listed(server, "db.own")[0]["reason"] == expected
     assert run("abort", str(key), "--uri", server).exit_code == 0

@@ -93,7 +93,7 @@ def test_a_token_is_renewed_and_cancelled(hive: HiveUser) -> None:
     (until,) = hive.run(f"renew:{token}")
     assert int(until) > read_identifier(read_token(token).identifier).issued
     (refused,) = hive.run_with(token, "token:alice:alice")
-    assert "Nobody gets delegation tokens by a login with one" in refused
+    assert "Nobody gets delegation tokens after a login with such a token" in refused
     assert hive.run(f"cancel:{token}") == ["cancelled"]
     (refused,) = hive.run_with(token, "databases")
     assert "The delegation token of alice does not exist: it was cancelled or has expired" in refused

@@ -136,7 +136,7 @@ def test_toml_takes_hive_names_lists_and_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('port = 1\n\n[metastore]\nauthentication = ["kerberos"]\n', r"a section \[metastore\], line 3: settings stand at the top"),
+        ('port = 1\n\n[metastore]\nauthentication = ["kerberos"]\n', r"a section \[metastore\], line 3: settings belong at the top"),
         ("[hive.metastore]\nport = 1\n", r"a section \[hive\], line 1"),
         ("  [ server ]\nport = 1\n", r"a section \[server\], line 1"),
         ("[[server]]\nport = 1\n", r"a section \[server\], line 1"),

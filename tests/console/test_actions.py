@@ -63,7 +63,7 @@ def test_a_transaction_is_aborted_after_a_question(acting: Console) -> None:
         sample.lock_on(client, "lake", LockType.SHARED_READ, waiting)
     asked = acting.get(f"/ui/actions/abort-transaction?id={key}")
     assert f"Abort transaction {key}?" in asked.words
-    assert "1 who wait for it" in asked.words
+    assert "directly or through others, and can continue: 1." in asked.words
     assert states(acting)[key] == "open", "asking changes nothing"
     done = submit(acting, f"/ui/actions/abort-transaction?id={key}")
     assert (done.status, done.headers["location"]) == (303, f"/ui/transactions/{key}?done=abort-transaction")

@@ -183,7 +183,7 @@ def test_keys_in_another_case_name_no_partition_to_hive_s_own_clients(hive_3: Cl
         assert client.get_partition_by_name("default", "t", name).values == ["a", "1"]
         assert [each.values for each in client.get_partitions_by_names("default", "t", [name, "ds=b/hr=1"])] == [["a", "1"], ["b", "1"]]
         for hive in (hive_3, hive_4):
-            with pytest.raises(idl.NoSuchObjectException, match="its keys are ds, hr"):
+            with pytest.raises(idl.NoSuchObjectException, match="the table's keys are ds, hr"):
                 hive.get_partition_by_name("default", "t", name)
             assert [each.values for each in hive.get_partitions_by_names("default", "t", [name, "ds=b/hr=1"])] == [["b", "1"]]
 

@@ -90,7 +90,7 @@ def test_a_signal_switches_to_everything_and_back_in_all_workers(tmp_path: Path)
         assert until(lambda: events(server, "client left"))[0]["level"] == "debug"
         for pid in workers(server):
             os.kill(pid, signal.SIGUSR2)  # as a signal to a whole group does: it is the supervisor's
-        switch("the settings log_level and log_calls hold again")
+        switch("the settings log_level and log_calls apply again")
         read("get_all_tables", "default")
         server.process.terminate()
         assert server.process.wait(60) == 0

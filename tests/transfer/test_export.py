@@ -25,7 +25,7 @@ from tests.support.servers.servers import serving
 SERVERS_OWN = ("create_time", "transient_lastDdlTime", "grant_time", "write_id")
 """Fields that the interface does not take: the target sets them itself."""
 LEFT = (
-    "position notification: the log of the server goes on with its own ids",
+    "position notification: the log of the server continues with its own ids",
     "compaction 1: no method takes it",
     "2 open transactions (3, 4) count as aborted: let them end before",
 )

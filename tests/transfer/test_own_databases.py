@@ -287,7 +287,7 @@ def test_records_out_of_order_are_refused(fresh_database_url: str) -> None:
     with pytest.raises(InvalidObject, match=r"table hive\.db\.t: its database does not exist"):
         target.write(record for record in given if record.kind == "table")
     partition = Record("partition", ("hive", "db", "t", "p=1"), {})
-    with pytest.raises(InvalidObject, match=r"partition hive.db.t.p=1: its table is not before it"):
+    with pytest.raises(InvalidObject, match=r"partition hive.db.t.p=1: the record of its table is not before it"):
         target.write([partition])
     target.close()
 

@@ -203,7 +203,9 @@ def test_a_target_that_was_in_use_is_refused(going: Going, use: Callable[[Client
             partial(follow, going.source, going.target, EVERYTHING),
             partial(move, going.source, going.target, selection(["sales"]), resume=True),
         ):
-            with pytest.raises(InvalidOperation, match=r"was in use by a server after it was filled \((transaction|notification) ids to"):
+            with pytest.raises(
+                InvalidOperation, match=r"was in use by a server after it was filled \((transaction|notification) ids up to"
+            ):
                 run()
         assert list(back.records(EVERYTHING)) == before
 

@@ -64,7 +64,7 @@ def run(
         if pause := first():
             wait(pause)
     except Exception as error:  # noqa: BLE001  # the database may be restarting: time-outs do the rest
-        logger.warning("a dead worker's compaction was not given back", reason=str(error))
+        logger.warning("a dead worker's compaction was not put back into the queue", reason=str(error))
     worker: CompactionWorker | None = None
     done = 0
     while done < ENTRIES and not is_to_end():

@@ -75,8 +75,8 @@ class Watch:
         """Raise PutBack where work that needs `more` bytes would exceed the allowed memory."""
         if resident() + more > self._memory:
             raise PutBack(
-                f"{what} would take some {more >> 20} MB more than the {resident() >> 20} of {self._memory >> 20} MB that the "
-                "worker has; raise compactor_worker_memory"
+                f"{what} needs about {more >> 20} MB more, and the worker uses {resident() >> 20} of its {self._memory >> 20} MB already; "
+                "raise compactor_worker_memory"
             )
 
     def _look(self) -> None:
@@ -121,5 +121,7 @@ class Watch:
                     self._entry.state, self._entry.errorMessage = INITIATED, str(reason) if isinstance(reason, PutBack) else None
                     client.update_compactor_state(self._entry, 0)
         finally:
-            log.get("metastore.compactor").warning("a compaction process ends in its work", id=self._entry.id, reason=str(reason))
+            log.get("metastore.compactor").warning(
+                "a compaction process ends in the middle of its work", id=self._entry.id, reason=str(reason)
+            )
             os._exit(0)

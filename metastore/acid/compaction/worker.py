@@ -145,7 +145,9 @@ class CompactionWorker:
         rewriter.txn.check()
         client.mark_compacted(entry)
         rewriter.txn.commit()
-        return CompactionOutcome(entry, "compacted", ", ".join(made) or "an overwrite has replaced all that the cleaner takes away")
+        return CompactionOutcome(
+            entry, "compacted", ", ".join(made) or "nothing to write: an overwrite has replaced the old files, which the cleaner deletes"
+        )
 
     def _end(self, entry: CompactionInfoStruct, report: Callable[[Any], None], state: str, reason: str) -> CompactionOutcome:
         entry.errorMessage = reason

@@ -48,7 +48,7 @@ def place(files: Files, table: TableInfo, target: str, staged: Iterable[tuple[st
 def _check_own(files: Files, path: str, number: int) -> None:
     found = named(footer_at_end(lambda size: files.read_end(path, size)))
     if found is not None and found.is_wrong(number):
-        raise FileError(f"{path} is to be bucket {number}, and its rows say that they are of bucket {found}; nothing was moved")
+        raise FileError(f"{path} is the file of bucket {number}, but its rows name bucket {found}; nothing was moved")
 
 
 def make_directory(files: Files, table: TableInfo, target: str) -> None:

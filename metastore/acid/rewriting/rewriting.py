@@ -207,7 +207,7 @@ def _check_columns(path: str, there: pa.DataType, wanted: pa.DataType) -> None:
     if there.num_fields > wanted.num_fields or any(
         there.field(place).type != wanted.field(place).type for place in range(there.num_fields)
     ):
-        raise CanNotCopy(f"{path} has columns that the table does not have so: {there}, not {wanted}")
+        raise CanNotCopy(f"{path} has more columns than the table, or columns of other types: {there}, not {wanted}")
 
 
 def _fitted(schema: pa.Schema, columns: Columns, batch: pa.RecordBatch) -> pa.RecordBatch:

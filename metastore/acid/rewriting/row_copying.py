@@ -124,7 +124,7 @@ def _missing(form: Form, path: str, there: Any) -> tuple[None, ...]:
     if len(found) > len(wanted) or any(
         _TEXT.sub("string", str(mine)) != _TEXT.sub("string", str(table)) for mine, table in zip(found, wanted, strict=False)
     ):
-        raise CanNotCopy(f"{path} has columns that the table does not have so: {there}")
+        raise CanNotCopy(f"{path} has more columns than the table, or columns of other types: {there}")
     return (None,) * (len(wanted) - len(found))
 
 

@@ -24,7 +24,7 @@ def loss(there: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, str]]) ->
     that became a string is not a float any more.
     """
     if len(there) > len(wanted) and any(mine.lower() != name.lower() for (mine, _), (name, _) in zip(there, wanted, strict=False)):
-        return f"it has {len(there)} columns, the table {len(wanted)} of which some are called otherwise: which were dropped is not known"
+        return f"it has {len(there)} columns, the table {len(wanted)}, some with other names: the dropped columns are unknown"
     for (mine, old), (name, new) in zip(there, wanted, strict=False):
         if (reason := _loss(old, new)) is not None:
             return f"its column {mine} of type {old} is the table's column {name} of type {new}: {reason}"
@@ -43,7 +43,7 @@ def _loss(old: str, new: str) -> str | None:
         fields = dict(parts(new))
         for name, kind in parts(old):
             if name not in fields:
-                return f"the field {name} is gone, as fields of structs go by name"
+                return f"the table's struct has no field {name}, and fields of structs are matched by name"
             if (reason := _loss(kind, fields[name])) is not None:
                 return reason
         return None

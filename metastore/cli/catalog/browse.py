@@ -19,7 +19,7 @@ Name = Annotated[str | None, typer.Argument(metavar="[DATABASE[.TABLE]]", help="
 def ls(
     name: Name = None,
     pattern: Annotated[str, typer.Option(help="Only databases or tables whose name fits, such as 'trip*'.")] = "*",
-    limit: Annotated[int, typer.Option(help="At most so many partitions; -1 is all.")] = -1,
+    limit: Annotated[int, typer.Option(help="Most partitions to list; -1 lists all.")] = -1,
     uri: Uri = DEFAULT_URI,
     catalog: Catalog = None,
     tls_ca: TlsCa = None,

@@ -13,7 +13,7 @@ from metastore.cli.common.tables import print_table
 app = typer.Typer(help="Let users, groups and roles put data outside of their databases (authorization grants).", no_args_is_help=True)
 
 Principal = Annotated[str, typer.Argument(metavar="ROLE", help="Name of a role; of a user with --user, of a group with --group.")]
-Prefix = Annotated[str, typer.Argument(metavar="LOCATION", help="It and all below it: s3://bucket/path, hdfs://host/path or /path.")]
+Prefix = Annotated[str, typer.Argument(metavar="LOCATION", help="Location and all below it: s3://bucket/path, hdfs://host/path or /path.")]
 User = Annotated[bool, typer.Option("--user", help="The name is a user's.")]
 Group = Annotated[bool, typer.Option("--group", help="The name is a group's.")]
 

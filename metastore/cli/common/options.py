@@ -31,7 +31,7 @@ Uri = Annotated[str, typer.Option(envvar="METASTORE_URI", help="Server to ask, t
 Catalog = Annotated[str | None, typer.Option(help="Catalog to look in; without it, the server's default.")]
 TlsCa = Annotated[
     Path | None,
-    typer.Option("--tls-ca", metavar="FILE", help="Speak TLS and trust the authorities of this PEM file."),
+    typer.Option("--tls-ca", metavar="FILE", help="Use TLS and trust the authorities in this PEM file."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

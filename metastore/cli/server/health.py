@@ -16,7 +16,7 @@ TIMEOUT = 5.0
 
 def health(
     port: Annotated[int, typer.Option(envvar="METASTORE_PORT", help="Port of the server on this machine.")] = DEFAULT_PORT,
-    path: Annotated[str, typer.Option(help="Probe to ask: /readyz, or /healthz whether the process lives.")] = "/readyz",
+    path: Annotated[str, typer.Option(help="Probe to request: /readyz, or /healthz, which checks the process only.")] = "/readyz",
     uri: Annotated[str | None, typer.Option(help="Server elsewhere, thrift://HOST:PORT, in place of --port.")] = None,
     as_json: AsJson = False,
 ) -> None:

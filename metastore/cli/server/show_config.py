@@ -16,7 +16,7 @@ from metastore.config import settings as all_settings
 
 def show_config(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these, by our names or Hive's.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only say whether `serve` would start with them; status 1 if not.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check whether `serve` would start with them; status 1 if not.")] = False,
     db: Db = None,
     config: ConfigFile = None,
     hive_site: HiveSite = None,

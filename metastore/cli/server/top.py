@@ -109,8 +109,8 @@ def view(before: Sample, now: Sample, waiting: list[Sequence[str]], calls: list[
 
 
 def top(
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds from one look to the next.")] = 2.0,
-    once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two updates.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Show the activity once and end.")] = False,
     uri: Uri = DEFAULT_URI,
     tls_ca: TlsCa = None,
     as_json: AsJson = False,

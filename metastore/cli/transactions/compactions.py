@@ -34,7 +34,7 @@ def list_compactions(
     history: Annotated[bool, typer.Option("--all", help="Those that have ended too.")] = False,
     state: Annotated[str | None, typer.Option(help=f"Only those that are {', '.join(STATE_TEXTS.values())}.")] = None,
     pool: Annotated[str | None, typer.Option(help="Only entries of this pool.")] = None,
-    limit: Annotated[int, typer.Option(help="At most so many; 0 is all.")] = 0,
+    limit: Annotated[int, typer.Option(help="Most entries to list; 0 lists all.")] = 0,
     uri: Uri = DEFAULT_URI,
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
@@ -108,11 +108,11 @@ def reason(entry: ShowCompactResponseElement, opened: Mapping[int, TxnInfo], now
     if entry.state == STATE_TEXTS[INITIATED]:
         pool = "" if entry.poolName in (None, DEFAULT_POOL) else f" of pool {entry.poolName}"
         if entry.errorMessage and entry.workerVersion:
-            return f"waits for another worker than {entry.workerVersion}{pool}, such as `metastore compactor`: {entry.errorMessage}"
+            return f"waits for a worker{pool} other than {entry.workerVersion}, such as `metastore compactor`: {entry.errorMessage}"
         return f"waits for a worker{pool}" + (f", the last one was {entry.errorMessage}" if entry.errorMessage else "")
     if entry.state == STATE_TEXTS[WORKING]:
         job = f", {'' if entry.workerVersion == SERVERS_OWN else 'job '}{entry.hadoopJobId}" if entry.hadoopJobId else ""
-        return f"worked on since {duration((now - (entry.start or now)) // 1000)}{job}"
+        return f"worked on for {duration((now - (entry.start or now)) // 1000)}{job}"
     if entry.state != STATE_TEXTS[READY]:
         return entry.errorMessage or ""
     if entry.txnId in opened:
@@ -120,7 +120,7 @@ def reason(entry: ShowCompactResponseElement, opened: Mapping[int, TxnInfo], now
     oldest = next(iter(opened.values()), None)
     if oldest is not None and entry.nextTxnId and oldest.id < entry.nextTxnId:
         since = duration((now - (oldest.startedTime or now)) // 1000)
-        return f"waits for transaction {oldest.id} of {oldest.user or 'nobody'}, open since {since}"
+        return f"waits for transaction {oldest.id} of {oldest.user or 'nobody'}, open for {since}"
     if entry.errorMessage:
         if entry.errorMessage.startswith(WAITS):
             return entry.errorMessage
@@ -141,7 +141,7 @@ def queue(
     name: Table,
     partition: Annotated[str | None, typer.Argument(help="A partition of the table, as KEY=VALUE/KEY=VALUE.")] = None,
     kind: Annotated[str, typer.Option("--type", help="major or minor.")] = "major",
-    pool: Annotated[str | None, typer.Option(help="Workers of which pool do it.")] = None,
+    pool: Annotated[str | None, typer.Option(help="Pool whose workers do it.")] = None,
     uri: Uri = DEFAULT_URI,
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
@@ -183,7 +183,7 @@ def retry(
     with asking(uri, tls_ca) as client:
         found = client.show_compact(idl.ShowCompactRequest(id=key)).compacts
         if not found:
-            fail(f"no compaction {key}: `metastore compactions list --all` shows those that there are")
+            fail(f"no compaction {key}: `metastore compactions list --all` shows all")
         (entry,) = found
         if entry.state not in TO_RETRY:
             fail(f"compaction {key} of {entry.dbname}.{entry.tablename} is {entry.state}: only one that has ended can be tried again")

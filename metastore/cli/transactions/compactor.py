@@ -25,8 +25,8 @@ def compactor(
     conf: Confs = None,
     workers: Annotated[int, typer.Option(min=1, help="Compactions at one time.")] = 1,
     pool: Annotated[str | None, typer.Option(help="Take entries of this pool; without it, those that name none.")] = None,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between looks into an empty queue.")] = 5.0,
-    once: Annotated[bool, typer.Option("--once", help="End when the queue is empty, with status 1 if that is not known.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two queries of an empty queue.")] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="End when the queue is empty; the status is 1 if it could not be read.")] = False,
 ) -> None:
     """Take compactions from the queue of a metastore and do them on Spark, until Ctrl-C or SIGTERM."""
     try:

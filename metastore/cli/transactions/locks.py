@@ -60,7 +60,7 @@ def show(
                 heard,
             )
         )
-    print_table(("id", "txn", "object", "type", "state", "waits for", "user", "host", "held or waits", "heard of"), rows)
+    print_table(("id", "txn", "object", "type", "state", "waits for", "user", "host", "held or waits", "last heartbeat"), rows)
 
 
 def with_waits(found: list[dict[str, Any]], uri: str, tls_ca: Path | None) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ def values_of(each: Any) -> dict[str, Any]:
 
 @app.command("unlock")
 def unlock(
-    ids: Annotated[list[int], typer.Argument(metavar="ID...", help="Locks to release; one of a transaction ends with that only.")],
+    ids: Annotated[list[int], typer.Argument(metavar="ID...", help="Locks to release; one that a transaction holds ends with it only.")],
     uri: Uri = DEFAULT_URI,
     tls_ca: TlsCa = None,
     as_json: AsJson = False,

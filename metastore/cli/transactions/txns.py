@@ -29,7 +29,7 @@ def age(then: int | None, now: int) -> str:
 
 @app.command("list")
 def show(
-    aborted: Annotated[bool, typer.Option("--aborted", help="Show those that are aborted and not yet cleaned, too.")] = False,
+    aborted: Annotated[bool, typer.Option("--aborted", help="Also show aborted transactions that are not yet cleaned up.")] = False,
     uri: Uri = DEFAULT_URI,
     tls_ca: TlsCa = None,
     as_json: AsJson = False,
@@ -63,7 +63,7 @@ def show(
         return
     now = time.time_ns() // 1_000_000
     print_table(
-        ("id", "state", "user", "host", "agent", "age", "heard of"),
+        ("id", "state", "user", "host", "agent", "age", "last heartbeat"),
         [
             (
                 str(each.id),

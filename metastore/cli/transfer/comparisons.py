@@ -28,7 +28,7 @@ Fields = Annotated[
 ]
 One = Annotated[str, typer.Argument(metavar="A", help=SOURCES)]
 Most = Annotated[int, typer.Option(help="Differences that are printed.")]
-Other = Annotated[str | None, typer.Argument(metavar="B", help="The same; without it, the settings' database.")]
+Other = Annotated[str | None, typer.Argument(metavar="B", help="The other metastore, named as A; without it, the settings' database.")]
 
 
 def _command(doc: str, most_printed: int, show: Callable[[Comparison, bool], None]) -> Callable[..., None]:
@@ -87,7 +87,7 @@ def _print_differences(found: Comparison) -> None:
     for each in found.differences:
         typer.echo(f"{each.record}: {each.words}")
     if found.is_cut:
-        typer.echo("and more: ask with --most, or for a part with --include")
+        typer.echo("and more: show them with --most, or a part with --include")
 
 
 def _show_all(found: Comparison, as_json: bool) -> None:

@@ -153,7 +153,7 @@ def import_(
     tls_ca: TlsCa = None,
     rewrite: Rewrite = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read everything and list the objects that can not be taken; write nothing.")
+        bool, typer.Option("--dry-run", help="Read everything and list the objects that can not be moved; write nothing.")
     ] = False,
     resume: Resume = False,
     each: Each = False,
@@ -191,7 +191,9 @@ def follow(
     calls_per_second: Rate = None,
     tls_ca: TlsCa = None,
     rewrite: Rewrite = None,
-    once: Annotated[bool, typer.Option("--once", help="Bring it up to date once, as after the last writer has stopped.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Bring the database up to date once and end, as after the last writer has stopped.")
+    ] = False,
     compare: Annotated[bool, typer.Option("--compare", help="Compare both sides instead of reading the source's log.")] = False,
     pause: Annotated[float, typer.Option(min=0, help="Seconds between two rounds.")] = 30,
     as_json: AsJson = False,

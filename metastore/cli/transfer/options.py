@@ -19,14 +19,14 @@ Include = Annotated[
     list[str] | None,
     typer.Option(help="Only these: database, database.table or catalog.database.table, with * and ?; may be given several times."),
 ]
-Exclude = Annotated[list[str] | None, typer.Option(help="Not these; patterns as of --include.")]
+Exclude = Annotated[list[str] | None, typer.Option(help="Not these; patterns as in --include.")]
 Kinds = Annotated[list[str] | None, typer.Option("--only", metavar="KIND", help="Only records of this kind, such as privilege.")]
 Without = Annotated[list[str] | None, typer.Option(metavar="KIND", help="No records of this kind.")]
 Rewrite = Annotated[list[str] | None, typer.Option("--rewrite-location", metavar="FROM=TO", help="Move locations below FROM to below TO.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted run: existing tables are left alone.")]
 Each = Annotated[bool, typer.Option("--each", help="Print a line for each object but partitions.")]
 Connections = Annotated[int, typer.Option(min=1, max=64, help="Connections to a server that is asked over Thrift.")]
-Rate = Annotated[float | None, typer.Option("--calls-per-second", min=0.1, help="How many calls a server is asked at most.")]
+Rate = Annotated[float | None, typer.Option("--calls-per-second", min=0.1, help="Most calls per second to a server.")]
 SOURCES = "sqlite:///FILE, postgresql://.., mysql://.. (ours or Java's), thrift://HOST:PORT, or the file of a dump"
 
 

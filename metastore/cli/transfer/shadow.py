@@ -24,22 +24,25 @@ FOREVER = 86400.0
 
 def shadow(
     primary: Annotated[
-        str, typer.Option(metavar="URI", help="The metastore that answers; of several, with commas, the first that is there.")
+        str,
+        typer.Option(
+            metavar="URI", help="The metastore that answers; of several, separated by commas, the first that accepts a connection."
+        ),
     ],
     secondary: Annotated[str, typer.Option(metavar="URI", help="The metastore that is compared with it.")],
     host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.  [default: 9083]")] = None,
     send_changes: Annotated[
-        bool, typer.Option("--send-changes", help="Send changes to the secondary too, for test systems; calls go one at a time.")
+        bool, typer.Option("--send-changes", help="Send changes to the secondary too, for test systems; calls are sent one at a time.")
     ] = False,
     log_file: Annotated[
         Path | None, typer.Option("--log", metavar="FILE", help="Append a line of JSON for each field in which replies differ.")
     ] = None,
-    every: Annotated[float, typer.Option(min=0.0, metavar="SECONDS", help="Print the counts so often; 0: at the end alone.")] = 60.0,
+    every: Annotated[float, typer.Option(min=0.0, metavar="SECONDS", help="How often the counts are printed; 0: only at the end.")] = 60.0,
     timeout: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="How long the secondary may take to answer.")] = 60.0,
-    primary_tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", help="Speak TLS to the primary; trust these authorities.")] = None,
+    primary_tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", help="Use TLS to the primary; trust these authorities.")] = None,
     secondary_tls_ca: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Speak TLS to the secondary; trust these authorities.")
+        Path | None, typer.Option(metavar="FILE", help="Use TLS to the secondary; trust these authorities.")
     ] = None,
     as_json: AsJson = False,
     config: ConfigFile = None,

@@ -109,7 +109,7 @@ def _failure(name: str, key: int, error: str | None) -> str:
 
 def _idle_jobs(seen: Observation) -> list[Problem]:
     return [
-        Problem(f"No server runs the job {name}: every server that would has it switched off, or none is up", "/ui/jobs", urgent=False)
+        Problem(f"No server runs the job {name}: it is switched off on every server, or no server is up", "/ui/jobs", urgent=False)
         for name, seconds in seen.leases.items()
         if not seconds
     ]

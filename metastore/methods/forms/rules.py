@@ -146,7 +146,7 @@ def on_table(
         if found is not None:
             yield Want(wanted, TABLE, *found, hide=hiding(args, database, name), otherwise=otherwise)
 
-    more = f", {otherwise} on the database of a missing one" if otherwise else ""
+    more = f" ({otherwise} on the database if the table is missing)" if otherwise else ""
     return Ask(f"{_text(wanted)} on the table{more}", find)
 
 

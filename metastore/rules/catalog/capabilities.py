@@ -74,7 +74,7 @@ def check_full_acid(table: Table, has_write_ids: Callable[[], bool]) -> None:
     raise MetaError(
         f"{table_label(table)} is a full ACID table, and the client names no capability: it would see some of its rows or none, and write "
         "beside them. On Spark use metastore.spark (AcidTable, or the format hive_acid); elsewhere a client that sends get_table_req with "
-        f"{INSERT_ONLY_TABLES}, as Hive 3, Hive 4 and Trino do. The server's setting full_acid_check=false gives it to all"
+        f"{INSERT_ONLY_TABLES}, as Hive 3, Hive 4 and Trino do. The server's setting full_acid_check=false gives the table to all clients"
     )
 
 

@@ -65,7 +65,7 @@ def read(data: bytes) -> Instance:
     version = _version(data)
     if version is None or len(data) > MAXIMUM_EXPRESSION_LENGTH:
         raise MetaError(
-            f"The partition expression, {len(data)} bytes, is none that Hive's client serialises (or is longer than "
+            f"The partition expression, {len(data)} bytes, is not one that Hive's client serialises (or is longer than "
             f"{MAXIMUM_EXPRESSION_LENGTH}): "
             "send one of Hive 2.3, 3.1 or 4, or use a method that takes a filter string"
         )
@@ -146,7 +146,7 @@ class _Reader:
     def characters(self, count: int) -> str:
         """Read UTF-16 units in the form of UTF-8."""
         if count > len(self.data) - self.position:
-            raise NotUnderstood("a text is longer than the bytes")
+            raise NotUnderstood("a text is longer than the rest of the bytes")
         units = bytearray()
         for _ in range(count):
             first = self.byte()
@@ -157,7 +157,7 @@ class _Reader:
             elif first >> 4 == 0b1110:
                 unit = (first & 0x0F) << 12 | (self.byte() & 0x3F) << 6 | self.byte() & 0x3F
             else:
-                raise NotUnderstood("a text is not a text")
+                raise NotUnderstood("a text has a byte that can not begin a character")
             units += unit.to_bytes(2, "little")
         return units.decode("utf-16-le")
 
@@ -193,7 +193,7 @@ class _Reader:
             return None
         if mark > 1:
             if mark - 2 >= len(self.objects) or isinstance(self.objects[mark - 2], _Unfinished):
-                raise NotUnderstood("an object holds itself or one that comes later")
+                raise NotUnderstood("an object refers to itself or to a later one")
             return self.objects[mark - 2]
         if not refers:
             return self.body(kind)
@@ -201,7 +201,7 @@ class _Reader:
         self.objects.append(_Unfinished())
         self.depth += 1
         if self.depth > MAXIMUM_DEPTH:
-            raise NotUnderstood(f"objects lie more than {MAXIMUM_DEPTH} deep in each other")
+            raise NotUnderstood(f"objects are nested more than {MAXIMUM_DEPTH} deep")
         value = self.objects[index] = self.body(kind)
         self.depth -= 1
         return value
@@ -266,7 +266,7 @@ class _Reader:
 
     def bounded(self, length: int) -> int:
         if not 0 <= length <= len(self.data) - self.position:
-            raise NotUnderstood("a list is longer than the bytes")
+            raise NotUnderstood("a list is longer than the rest of the bytes")
         return length
 
     def date(self) -> tuple[int, int, int]:

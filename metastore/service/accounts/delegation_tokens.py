@@ -48,7 +48,7 @@ class ValidToken:
 def issue(call: Call, owner: str | None, renewer: str | None) -> str:
     """Return the text of a new token. MetaError without a login, for one by a token, and for an owner for whom it may not act."""
     if MECHANISM not in call.config.authentication:
-        raise MetaError("This server gives out no delegation tokens, for it would take none: add token to its setting authentication")
+        raise MetaError("This server issues no delegation tokens because it accepts none: add token to its setting authentication")
     login = _proved(call, "gets")
     wanted = _short_name(call.config, owner or login.user)
     if wanted not in (login.user, call.client.user) and not may_act_for(call.config, login.user, wanted, call.client.address):
@@ -115,15 +115,15 @@ def cancel(call: Call, text: str | None) -> None:
     """
     login, token = call.client.login, _read(text)
     if login is None:
-        raise MetaError("Only its owner, its renewer and admins cancel a delegation token: log in")
+        raise MetaError("Only the owner or renewer of a delegation token, the user who got it, or an admin can cancel it: log in")
     may_all = _administers(call)
 
     def work(session: Session) -> None:
         stored = delegation_tokens.find(session, token.identifier)
         if stored is not None and not may_all and login.user not in (stored.owner, stored.renewer, stored.real_user):
             raise MetaError(
-                f"{login.user} can not cancel the delegation token of {stored.owner}: only its owner, admins and its renewer can, "
-                f"{stored.renewer or 'which it has not'}"
+                f"{login.user} can not cancel the delegation token of {stored.owner}: only its owner, the user who got it, admins and "
+                f"its renewer can; the renewer is {stored.renewer or 'nobody'}"
             )
         delegation_tokens.delete(session, token.identifier)
 
@@ -150,7 +150,7 @@ def revoke(database: Database, user: str, key: str | None = None) -> int:
             return delegation_tokens.delete_of_user(session, user)
         keys = [each.key for each in delegation_tokens.of_users(session, user) if each.key.startswith(key)]
         if len(keys) > 1:
-            raise InvalidInput(f"{len(keys)} delegation tokens of {user} begin with {key}: write more of it")
+            raise InvalidInput(f"{len(keys)} delegation tokens of {user} begin with {key}: give a longer prefix")
         delegation_tokens.delete_many(session, keys)
         return len(keys)
 
@@ -192,7 +192,7 @@ def _proved(call: Call, does: str) -> Login:
     if login is None:
         raise MetaError(f"Nobody {does} delegation tokens without a login: this connection has none; connect with one, such as Kerberos")
     if login.mechanism == MECHANISM:
-        raise MetaError(f"Nobody {does} delegation tokens by a login with one: log in by Kerberos or a password")
+        raise MetaError(f"Nobody {does} delegation tokens after a login with such a token: log in by Kerberos or a password")
     return login
 
 

@@ -79,7 +79,7 @@ class Asking(Administered):
         except (self._error, ValueError) as error:
             raise self.unanswered(path, f"gave no answer: {error}") from error
         if not isinstance(value, dict):
-            raise self.unanswered(path, "answered no JSON object")
+            raise self.unanswered(path, "did not return a JSON object")
         return value
 
     def unanswered(self, path: str, why: str) -> MetaError:

@@ -296,7 +296,7 @@ class Decision:
             if not is_admin:
                 return _Refused("OBJECT OWNERSHIP", LOCATION, location)
             log.get("metastore.authorization").warning(
-                "an admin lays a table or database over another's",
+                "an admin puts a table or database into another's directory",
                 user=self.who.user,
                 object=".".join(filter(None, (want.catalog, want.database, made))),
                 location=location,

@@ -214,7 +214,7 @@ def _privileges(rule: Mapping[str, Any], known: frozenset[str]) -> frozenset[str
 def _location(rule: Mapping[str, Any]) -> str:
     place = place_of(rule.get("location"))
     if place is None:
-        raise ValueError("`location` is none: write scheme://authority/path or /path")
+        raise ValueError("`location` is missing or not a location: write scheme://authority/path or /path")
     return place
 
 
@@ -260,5 +260,5 @@ class RulesFile(Administered):
         except (OSError, ValueError):
             if state is not None:
                 self._state = state  # it is logged once
-            log.exception("authorization rules can not be read, those before hold", file=self._path)
+            log.exception("authorization rules can not be read, the previous ones stay in use", file=self._path)
         return self._rules

@@ -100,7 +100,7 @@ def _values(spec: Mapping[str, str], table: Table) -> list[str]:
     if not values or any(key not in given for key in keys[: len(values)]):
         raise MetaError(
             f"The partition spec {dict(spec)} gives no values to the leading partition keys of {table.dbName}.{table.tableName}, "
-            f"which are {', '.join(keys) or 'none'}: name the first, or the first ones, of them"
+            f"which are {', '.join(keys) or 'none'}: give a value to the first key, or to the first few"
         )
     return values
 

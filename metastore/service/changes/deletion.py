@@ -122,11 +122,15 @@ class Deletion:
         names = sorted({each.label for each in found})
         kept = names[:MAX_NAMED_OBJECTS] + ([f"and {len(names) - MAX_NAMED_OBJECTS} more"] if len(names) > MAX_NAMED_OBJECTS else [])
         if any(each.place == place_of(location) for each in found):
-            log.warning("data of a dropped object stays, others lie there", object=subject, location=location, kept=kept)
+            log.warning("data of a dropped object stays, other objects are there", object=subject, location=location, kept=kept)
             return []
         places = sorted({each.location for each in found})
         log.warning(
-            "data in a dropped object's directory stays, others lie in it", object=subject, location=location, kept=kept, places=places
+            "data in a dropped object's directory stays, other objects are in it",
+            object=subject,
+            location=location,
+            kept=kept,
+            places=places,
         )
         try:
             return self._metastore.warehouse.parts_but(location, places)
@@ -212,7 +216,9 @@ def recover(metastore: Metastore, entry: JournalEntry) -> None:
         for location in entry.directories:
             if others := occupants(session, [location]):
                 log.warning(
-                    "data of a dropped object stays, others lie there", location=location, kept=sorted({each.label for each in others})
+                    "data of a dropped object stays, other objects are there",
+                    location=location,
+                    kept=sorted({each.label for each in others}),
                 )
             else:
                 taken.list_files(location, purge=entry.subject[-1] == "purge")
@@ -274,7 +280,7 @@ def to_empty(
             raise MetaError(f"{name} can not be truncated: {location} is the directory of {named(call, table, shared)} too")
         if others:
             log.warning(
-                "data in a truncated directory stays, others lie in it",
+                "data in a truncated directory stays, other objects are in it",
                 object=f"table {name}",
                 location=location,
                 kept=sorted({each.label for each in others}),

@@ -114,7 +114,7 @@ def _locked(session: Session, info: CompactionInfoStruct, states: Sequence[str],
     if entry.state == WORKING and info.workerId is not None and info.workerId != entry.worker:
         raise MetaError(
             f"Compaction {entry.id} of {entry.object} is worked on by {entry.worker}: it can not be {doing} by {info.workerId}, "
-            "which was not heard of for too long; ask for other work"
+            "which sent no heartbeat for too long; ask for other work"
         )
     return entry
 

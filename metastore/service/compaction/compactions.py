@@ -103,9 +103,9 @@ def _reason_against(call: Call, where: CompactedObject) -> str | None:
                 return None
             return f"{table_label(table)} is not transactional: there is nothing to compact"
         if table.partitionKeys and where.partition is None:
-            return f"{table_label(table)} has partitions: name one, as compactions are of a partition each"
+            return f"{table_label(table)} has partitions: name one, as each compaction is of one partition"
         if not table.partitionKeys and where.partition is not None:
-            return f"{table_label(table)} has no partitions: ask without {where.partition}"
+            return f"{table_label(table)} has no partitions: leave out the partition name {where.partition}"
         return None
 
     return call.database.read(read)

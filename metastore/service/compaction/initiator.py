@@ -138,7 +138,7 @@ def _refuse_after_failures(metastore: Metastore, own: Iterable[QueueEntry]) -> N
     if gave_up(outcomes, config.compactor_failures, int(config.compactor_retry_time * 1000), now_ms()):
         raise MetaError(
             f"Compaction is not initiated since the last {config.compactor_failures} attempts to compact it failed: correct the cause "
-            "and queue a compaction by hand; after one that succeeds they are started by themselves again"
+            "and queue a compaction by hand; after one that succeeds, compactions are initiated again"
         )
 
 

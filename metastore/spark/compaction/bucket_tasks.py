@@ -54,7 +54,7 @@ def rewritten(
         return [(bucket, None) for bucket in found]
     for bucket, (path, reason) in zip(found, written, strict=True):
         if path is None:
-            logger.info("bucket is left to Spark's own writer", table=table.full_name, bucket=bucket.number, reason=reason)
+            logger.info("the bucket is rewritten by Spark's own writer", table=table.full_name, bucket=bucket.number, reason=reason)
     return [(bucket, path) for bucket, (path, _) in zip(found, written, strict=True)]
 
 

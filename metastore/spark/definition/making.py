@@ -83,7 +83,9 @@ def _replace(spark: SparkSession, uri: str, definition: Definition, there: AcidT
 def _check_empty(spark: SparkSession, definition: Definition, location: str) -> None:
     """Raise WrongDefinition for a directory that is not empty: its files would be rows of the table, and be deleted if the insert fails."""
     if HadoopFiles(spark).list(location):
-        raise WrongDefinition(f"{definition.full_name}: {location} holds files already: a table of rows needs an empty directory")
+        raise WrongDefinition(
+            f"{definition.full_name}: {location} holds files already: a table that is made from rows needs an empty directory"
+        )
 
 
 def _drop(uri: str, made: AcidTableInfo) -> None:

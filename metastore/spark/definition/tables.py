@@ -160,7 +160,7 @@ def divided(given: Sequence[Column], keys: Sequence[Column]) -> tuple[list[Colum
     there = {column.name: column for column in given}
     named = [key.name for key in keys if not key.kind]
     if unknown := [name for name in named if name not in there]:
-        raise WrongDefinition(f"the table is to be partitioned by {', '.join(unknown)}, of which no type is given: write `name type`")
+        raise WrongDefinition(f"the partition column {', '.join(unknown)} is not among the columns and has no type: write `name type`")
     return [each for each in given if each.name not in named], [key if key.kind else there[key.name] for key in keys]
 
 
@@ -171,7 +171,7 @@ def checked(definition: Definition) -> Definition:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise WrongDefinition(f"{what}: the column {', '.join(twice)} is given twice")
     if not definition.columns:
-        raise WrongDefinition(f"{what}: no column is left that is not a partition's")
+        raise WrongDefinition(f"{what}: no column is left besides the partition columns: give at least one")
     for column in (*definition.columns, *definition.partition_columns):
         if not _KIND.fullmatch(column.kind):
             raise WrongDefinition(f"{what}: column {column.name}: {column.kind} is not a type that transactional tables on Spark have")
@@ -260,8 +260,8 @@ def check_replaceable(definition: Definition, there: AcidTableInfo) -> None:
     )
     if not same:
         raise WrongDefinition(
-            f"{there.full_name} has other columns, partitions, buckets, constraints, place or format: it can be replaced "
-            "only by a table of the same; drop it first"
+            f"{there.full_name} has other columns, partition columns, buckets, constraints, location or format than the new table, so "
+            "it can not be replaced: drop it first"
         )
 
 

@@ -42,7 +42,7 @@ _CASCADES = EnvironmentContext(properties={"CASCADE": "true"})
 @contextmanager
 def _alone(session: SqlSession, info: AcidTableInfo) -> Iterator[tuple[SparkTransaction, AcidTableInfo]]:
     """Lock a table for a change of its definition, after this program's readers of it are ended; yield the table as it is then."""
-    session.outside(f"a change of {info.full_name} itself")
+    session.outside(f"a change of the definition of {info.full_name}")
     give_way(session.spark, session.uri, info)
     transaction = SparkTransaction(session.spark, session.uri)
     with transaction.txn:
@@ -136,7 +136,7 @@ def _constant(info: AcidTableInfo, name: str, value: str | None) -> str:
 def _rename(client: Client, names: Names, info: AcidTableInfo, statement: Rename) -> None:
     place = names.place(statement.to)
     if place is None:
-        raise WrongStatement(f"{info.full_name} can not go to another catalog, as {'.'.join(statement.to)} is")
+        raise WrongStatement(f"{info.full_name} can not be renamed to {'.'.join(statement.to)}, which is in another catalog")
     new = _copy(info)
     new.dbName, new.tableName = place if len(statement.to) > 1 else (info.database, place[1])
     client.alter_table(info.database, info.name, new)
@@ -173,7 +173,7 @@ def _change_column(client: Client, _: Names, info: AcidTableInfo, statement: Cha
     new = _copy(info)
     place = next((number for number, each in enumerate(new.sd.cols) if each.name.lower() == statement.name), None)
     if place is None:
-        keys = ", and partition columns stay" if statement.name in info.partition_columns.names else ""
+        keys = " (a partition column can not be changed)" if statement.name in info.partition_columns.names else ""
         raise WrongStatement(
             f"{info.full_name} has no column {statement.name} that could be changed{keys}; its columns are {', '.join(info.columns.names)}"
         )
@@ -185,7 +185,7 @@ def _change_column(client: Client, _: Names, info: AcidTableInfo, statement: Cha
         raise WrongStatement(f"{info.full_name}: {statement.name} can not be moved, since files hold the values of columns by position")
     changes = (statement.to or column.name) != column.name or (statement.kind or column.type) != column.type
     if changes and column.name.lower() in info.bucket_columns:
-        raise WrongStatement(f"{info.full_name} has its rows in buckets by {column.name}, which stays as it is")
+        raise WrongStatement(f"{info.full_name} is bucketed by {column.name}: the name and type of a bucket column can not be changed")
     if statement.to not in (None, column.name) and statement.to in info.schema.names:
         raise WrongStatement(f"{info.full_name} has a column {statement.to} already")
     column.name = statement.to or column.name

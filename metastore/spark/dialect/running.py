@@ -197,7 +197,7 @@ def _converted(session: SqlSession, info: AcidTableInfo, statement: alterations.
     given = {name.lower(): (value or "").lower() for name, value in statement.properties.items()}
     if given.get("transactional") != "true" or set(given) - {"transactional", "transactional_properties"}:
         return None
-    session.outside("a change of a table itself")
+    session.outside("a change of a table's definition")
     kind_given = given.get("transactional_properties")
     insert_only = None if kind_given is None else kind_given == "insert_only"
     to_transactional(session.spark, f"`{info.database}`.`{info.name}`", insert_only=insert_only, uri=session.uri)

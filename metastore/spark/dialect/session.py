@@ -105,7 +105,7 @@ class SqlSession:
     def outside(self, what: str) -> None:
         """Raise WrongStatement within a transaction: the metastore does not undo changes of definitions with a transaction."""
         if self.transaction is not None:
-            raise WrongStatement(f"{what} is not possible within a transaction, which could not take it back: COMMIT or ROLLBACK first")
+            raise WrongStatement(f"{what} is not possible within a transaction, which could not undo it: COMMIT or ROLLBACK first")
 
     def begin(self) -> None:
         """Open a transaction for the statements that follow. WrongStatement within one."""

@@ -191,7 +191,7 @@ def compact(session: SqlSession, names: Names, info: AcidTableInfo, statement: C
         time.sleep(WAITS)
     if statement.waits and state in (STATE_TEXTS["f"], STATE_TEXTS["c"], STATE_TEXTS["a"], STATE_TEXTS["x"]):
         raise WrongStatement(
-            f"{info.full_name}: compaction {answer.id} ended as {state}: {entry.errorMessage or 'SHOW COMPACTIONS says more'}"
+            f"{info.full_name}: compaction {answer.id} ended as {state}: {entry.errorMessage or 'SHOW COMPACTIONS shows more'}"
         )
     return frame(session, ("compactionid", "state"), [(answer.id, state)])
 

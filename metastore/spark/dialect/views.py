@@ -54,7 +54,7 @@ def _whole(session: SqlSession, names: Names, statement: CreateView) -> str:
         found = names.find(each.names)
         is_temporary = session.doors.temporary_view([name.lower() for name in each.names]) is not None
         if is_temporary and not statement.temporary:
-            raise WrongStatement(f"{'.'.join(each.names)} is a temporary view, which a view that stays can not read: CREATE TEMPORARY VIEW")
+            raise WrongStatement(f"{'.'.join(each.names)} is a temporary view, which a permanent view can not read: CREATE TEMPORARY VIEW")
         if len(each.names) == 1 and not is_temporary and found is not None:
             edits.append((each.start, each.end, f"{in_quotes(names.database)}.{in_quotes(each.names[0].lower())}"))
     return edited(statement.query, edits)
@@ -110,7 +110,7 @@ def _permanent(names: Names, statement: CreateView, text: str, frame: DataFrame)
     if statement.if_not_exists:
         return
     if not statement.replace or old.tableType != "VIRTUAL_VIEW":
-        raise WrongStatement(f"{'.'.join(place)} is there already: drop it, or CREATE OR REPLACE VIEW in the place of a view")
+        raise WrongStatement(f"{'.'.join(place)} is there already: drop it, or, if it is a view, CREATE OR REPLACE VIEW")
     names.client.alter_table(*place, table)
 
 
@@ -136,7 +136,7 @@ def keep(session: SqlSession, names: Names, statement: Keep, run: Callable[[str]
     if not isinstance(found, AcidTableInfo) or not is_transactional(found.table):
         return None
     if statement.what == "CACHE":
-        raise WrongStatement(f"{found.full_name} is transactional: cache its rows as they are now, by CACHE TABLE name AS a query of them")
+        raise WrongStatement(f"{found.full_name} is transactional: cache its present rows with CACHE TABLE name AS SELECT ..")
     if statement.what == "MSCK":
         raise WrongStatement(
             f"{found.full_name} is transactional: its partitions are in the metastore; ALTER TABLE .. ADD PARTITION adds one"

@@ -45,7 +45,7 @@ def column_name(column: Column | str) -> str:
     try:
         (name,) = name_parts(text)
     except ValueError as error:
-        raise WrongDefinition(f"transactional tables are partitioned by columns as they are, not by {text}: add a column of it") from error
+        raise WrongDefinition(f"transactional tables are partitioned by columns, not by {text}: add a column with its value") from error
     return name
 
 
@@ -69,7 +69,7 @@ def insert_into(frame: DataFrame, name: str, *, overwrite: bool) -> bool:
         columns = info.schema.names
         if len(columns) != len(frame.columns):
             raise WrongColumns(
-                f"{info.full_name} has the columns {', '.join(columns)}, and the rows {len(frame.columns)}: "
+                f"{info.full_name} has the columns {', '.join(columns)}, and the rows have {len(frame.columns)} columns: "
                 "insertInto matches columns by position"
             )
         rows = frame.toDF(*columns)
@@ -103,7 +103,7 @@ def _create(
     replace: bool = False,
     there: AcidTableInfo | None = None,
 ) -> None:
-    session.outside("the making of a table")
+    session.outside("the creation of a table")
     options = {
         name: value for name, value in said.options.items() if name.lower() not in ("transactional", "transactional_properties", "path")
     }
@@ -111,7 +111,8 @@ def _create(
     insert_only = kinds == ["insert_only"] or (there is not None and not kinds and there.is_insert_only)
     if not insert_only and (said.format or "").lower() not in ("", *filter(None, _FORMATS)):
         raise WrongDefinition(
-            f"{said.table}: full ACID tables are ORC, not {said.format}: leave it out, or write transactional_properties=insert_only"
+            f"{said.table}: full ACID tables are ORC, not {said.format}: leave the format out, or write "
+            "transactional_properties=insert_only"
         )
     keys, buckets = said.partitioned_by, (said.clustered_by, said.buckets)
     if there is not None:  # partition and bucket columns that are not given stay, if the rows have them

@@ -78,7 +78,7 @@ def _create(reader: Reader, _: str) -> object | None:
 def _load(reader: Reader, _: str) -> object | None:
     while not reader.at_end() and not reader.takes("INTO", "TABLE"):
         reader.take()
-    reason = "LOAD DATA moves files as they are: read them, as in INSERT INTO t SELECT * FROM parquet.`/path`"
+    reason = "LOAD DATA moves files without reading their rows: insert the rows, as in INSERT INTO t SELECT * FROM parquet.`/path`"
     return None if reader.at_end() else Refused(reason, reader.names())
 
 
@@ -86,7 +86,7 @@ def _transact(reader: Reader, word: str) -> object | None:
     if word == "START":
         reader.expect("TRANSACTION")
         if not reader.at_end():
-            reader.fail("the end of the statement: a transaction has one isolation here, and it is a snapshot for each statement")
+            reader.fail("the end of the statement (there are no isolation levels: each statement reads a snapshot of its own)")
     reader.takes("WORK")
     return Transact(word) if reader.at_end() else None
 

@@ -223,5 +223,5 @@ class Reader:
         """Raise WrongStatement: `wanted` is required here."""
         token = self.next()
         line = self.text.count("\n", 0, token.start) + 1 if token is not END else self.text.count("\n") + 1
-        found = "the statement ends" if token is END else f"{token.text!r} stands"
+        found = "the statement ends" if token is END else f"{token.text!r} was found"
         raise WrongStatement(f"line {line}: {wanted} is wanted where {found}: {self.text.strip()[:200]}")

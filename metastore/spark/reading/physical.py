@@ -62,8 +62,8 @@ def check_case(spark: SparkSession, files: str, columns: str) -> None:
     """Raise CaseMatters where files have columns, or fields of structs, that are not in lower case as a table's are."""
     if columns != columns.lower() and is_case_sensitive(spark):
         raise CaseMatters(
-            f"{files}: there are columns {columns}, which Spark would not find and take for null; set spark.sql.caseSensitive to false, as "
-            "names of Hive's columns have no case"
+            f"{files}: names in the columns {columns} have capitals, and Spark would read such columns as null; set "
+            "spark.sql.caseSensitive to false, as names of Hive's columns have no case"
         )
 
 

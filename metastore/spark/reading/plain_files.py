@@ -106,8 +106,8 @@ def to_write(table: AcidTableInfo, rows: DataFrame, others: Sequence[str], zone:
     _check(table)
     if skipped(table) is not None:
         raise DoesNotFit(
-            f"{table.full_name} skips lines at the begin or end of its files (skip.header.line.count, skip.footer.line.count), which rows "
-            "written here would be; unset these properties, or load files that have such lines"
+            f"{table.full_name} skips lines at the beginning or end of its files (skip.header.line.count, skip.footer.line.count): rows "
+            "written here would be skipped; unset these properties, or load files that have such lines"
         )
     if source == "text":
         form = _Form(table)

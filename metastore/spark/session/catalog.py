@@ -75,7 +75,7 @@ def metastore_uri(spark: SparkSession) -> str:
     if ".connect." in type(spark).__module__:
         raise ValueError(
             "a session of Spark Connect has no JVM, in which transactional tables are read and written: use format('hive_acid') there, "
-            "or a session of Spark itself"
+            "or a session without Spark Connect"
         )
     for name in URI_SETTINGS:
         if uri := spark.conf.get(name, None):
@@ -89,7 +89,7 @@ def metastore_uri(spark: SparkSession) -> str:
 def name_parts(name: str) -> list[str]:
     """Return the parts of a name that dots divide; a part may be in back quotes, within which dots do not divide it. ValueError."""
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is not a name: parts are divided by dots, and stand in back quotes where they hold other characters")
+        raise ValueError(f"{name!r} is not a name: separate its parts by dots, and put a part with other characters in back quotes")
     return [inner.replace("``", "`") or plain for inner, plain in _NAME_PART.findall(name)]
 
 

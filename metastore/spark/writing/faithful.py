@@ -103,13 +103,13 @@ def _parquet_is_finer(spark: SparkSession, table: AcidTableInfo, paths: Sequence
         return any(spark.sparkContext.parallelize(paths, len(paths)).map(parquet_files.has_finer).collect())
     except (Py4JJavaError, PySparkException) as error:
         raise CanNotKeep(
-            f"{table.full_name}: executors can not look whether files have times of nanoseconds; nothing was changed: {str(error)[:500]}"
+            f"{table.full_name}: executors can not check whether files have times of nanoseconds; nothing was changed: {str(error)[:500]}"
         ) from error
 
 
 def _finer_error(table: AcidTableInfo, selected: Selected) -> CanNotKeep:
     return CanNotKeep(
-        f"{table.full_name} {selected.folder.name}: there are times of nanoseconds, of which Spark would write microseconds; nothing was "
+        f"{table.full_name} {selected.folder.name}: there are times of nanoseconds, which Spark would cut to microseconds; nothing was "
         "changed, let Hive do it"
     )
 

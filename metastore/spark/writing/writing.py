@@ -264,7 +264,7 @@ def _below(transaction: SparkTransaction, folder: str, inner: str) -> Iterable[t
         elif not status.is_directory and _PART.match(status.name):
             yield inner, status
         elif not status.name.startswith(".") and status.name not in _OF_SPARK:
-            raise FileError(f"{status.path} is nothing that Spark writes; no row of the statement was given its place")
+            raise FileError(f"{status.path} is not a file that Spark writes; no file of the statement was moved")
     below = in_parallel(
         lambda status: list(_below(transaction, status.path, f"{inner}/{status.name}" if inner else status.name)), directories
     )

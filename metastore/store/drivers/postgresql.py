@@ -70,7 +70,7 @@ class PostgreSQLDriver(Driver):
     @staticmethod
     def _prepares(text: str | tuple[str, ...]) -> bool:
         if text not in ("true", "false"):
-            raise MetaError(f"the database's URL says {PREPARES}={text}: write true or false")
+            raise MetaError(f"the database's URL has {PREPARES}={text}: write true or false")
         return text == "true"
 
     @staticmethod

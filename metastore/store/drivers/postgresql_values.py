@@ -54,7 +54,7 @@ def array(items: Sequence[Any]) -> BinaryArray | str:
     if str not in kinds:
         return f"{{{','.join('NULL' if item is None else str(item) for item in items)}}}"
     if not kinds <= {str, type(None)}:
-        raise TypeError("an array of text and of something else")
+        raise TypeError("an array must not hold both texts and values of other types")
     parts = [ARRAY_HEAD.pack(1, None in items, TEXT, len(items), 1)]
     for item in items:
         if item is None:

@@ -114,8 +114,8 @@ def _not_read(schema: HiveSchema, selection: Selection) -> Iterator[str]:
     opened = [row[0] for rows in schema.pages("TXNS", "TXN_ID", "TXN_STATE") for row in rows if row[1] == transactions.OPEN]
     if opened and selection.wants("transaction"):
         yield (
-            f"{len(opened)} open transactions ({ids_text(opened)}) stay open: their clients may continue at the new server, those that "
-            "nobody heartbeats are aborted there"
+            f"{len(opened)} open transactions ({ids_text(opened)}) stay open: their clients may continue at the new server, which "
+            "aborts those without heartbeats"
         )
     if selection.wants("write_id") and not schema.has("NEXT_WRITE_ID") and not schema.is_empty("COMPLETED_TXN_COMPONENTS"):
         yield "write ids: Hive 2 has none; its transactional tables need a major compaction before, as for an upgrade to Hive 3"

@@ -94,7 +94,7 @@ class TableWriter:
             self._end_table()
             self._begin_table(record)
         elif self._table is None or record.key[:3] != self._table.key:
-            raise InvalidObject(f"{record.kind} {'.'.join(record.key)}: its table is not before it")
+            raise InvalidObject(f"{record.kind} {'.'.join(record.key)}: the record of its table is not before it")
         elif record.kind == "descriptor":
             self._hashes[record.key[3]] = self._describe(record.body["content"], record.key[3])
         else:

@@ -96,8 +96,7 @@ class OwnWriter:
         if self.database.read(lambda session: session.exists(HAS_TABLES)):
             if not resume:
                 raise InvalidOperation(
-                    f"database {self.name} has tables: name an empty one, or go on with --resume, which leaves the tables alone that are "
-                    "there"
+                    f"database {self.name} has tables: name an empty one, or go on with --resume, which leaves existing tables alone"
                 )
             self._check_unchanged()
         else:
@@ -122,7 +121,7 @@ class OwnWriter:
         now = self.database.read(positions)
         moved = self.database.read(lambda session: {name: counters.value(session, MOVED.format(name)) for name in now})
         if now != moved:
-            ids = ", ".join(f"{name} ids to {now[name]} instead of {moved[name]}" for name in now if now[name] != moved[name])
+            ids = ", ".join(f"{name} ids up to {now[name]} instead of {moved[name]}" for name in now if now[name] != moved[name])
             raise InvalidOperation(
                 f"database {self.name} was in use by a server after it was filled ({ids}), and the source may have given out the same ids: "
                 "import into an empty database, or start the server and use `metastore export` with its address"

@@ -278,7 +278,7 @@ class ThriftWriter:
 
     def _position(self, record: Record) -> None:
         if record.key[0] != "transaction":
-            raise MetaError("the log of the server goes on with its own ids")
+            raise MetaError("the log of the server continues with its own ids")
         if record.body["last"] > self._calls.ask("get_open_txns").txn_high_water_mark:
             self._ask("seed_txn_id", idl.SeedTxnIdRequest(record.body["last"]))
 

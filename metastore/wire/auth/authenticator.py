@@ -61,7 +61,7 @@ class Authenticator:
             raise ConfigError("tls_client_crl lists revoked certificates of the authorities in tls_client_ca; set that, too")
         stores: list[PasswordStore] = []
         if metastore is None and (kept := {"users", "token"}.intersection(self.offered)):
-            raise ConfigError(f"authentication by {' and '.join(sorted(kept))} needs a metastore's own database, which is not here")
+            raise ConfigError(f"authentication by {' and '.join(sorted(kept))} needs a metastore's own database, which is missing here")
         if "users" in self.offered and metastore is not None:
             cores = os.cpu_count() or 1
             stores.append(PasswordStore(lambda *tried: users.check(metastore, *tried), max(1, cores // (config.workers or cores))))

@@ -29,8 +29,8 @@ _ADVICE = {
     2529638944: "the client's ticket has expired: let it log in again (kinit, or a keytab that it renews from)",
     2529638946: "the same login was sent before: a client must make a new one for each connection",
     2529638949: "the clocks of client and server differ by more than krb5.conf allows (clockskew, 5 minutes): set them by NTP",
-    2529638947: "the client asked for another server: let its hive.metastore.kerberos.principal and the host of its URI make this name",
-    2529638956: "the keytab has not the key that the ticket was made with: export it again after each change of the key (ktadd)",
+    2529638947: "the client asked for another server: its hive.metastore.kerberos.principal, with the host of its URI, must be this name",
+    2529638956: "the keytab lacks the key that the ticket was made with: export it again after each change of the key (ktadd)",
     2529638943: "the keytab's key is not the ticket's: export it again after each change of the key (ktadd)",
 }
 """The remedy, by the minor code of Kerberos."""

@@ -58,7 +58,7 @@ class Acceptor:
                 why = "the file can not be read by the user who runs the server; give it to that user with mode 400"
             else:
                 why = f"it has no key of {self.principal}; `klist -kt` shows whose keys it has. {error_text(error)}"
-            raise ClientRefused(f"The server's keytab {self.keytab} does not serve: {why}") from error
+            raise ClientRefused(f"The server's keytab {self.keytab} can not be used: {why}") from error
 
 
 class KerberosLogin:

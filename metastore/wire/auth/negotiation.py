@@ -82,7 +82,7 @@ class Frames:
                 return b""
             length = int.from_bytes(first + self._feed.exactly(3), "big")
             if length > self._max_size:
-                raise Malformed(f"A SASL frame of {length} bytes; split the request or raise max_message_size")
+                raise Malformed(f"A SASL frame of {length} bytes is not accepted; split the request or raise max_message_size")
             if self._layer is None:
                 self._left = length
             else:

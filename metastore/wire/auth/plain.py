@@ -25,9 +25,11 @@ class PlainLogin:
             return b""
         parts = response.split(b"\0")
         if len(parts) != 3 or max(map(len, parts)) > MAX_LENGTH:
-            raise ClientRefused("A message of PLAIN is a name to act for, a name and a password with NUL between them")
+            raise ClientRefused(
+                f"A message of PLAIN must be a name to act for, a name and a password, separated by NUL, of at most {MAX_LENGTH} bytes each"
+            )
         try:
             acting_for, user, password = (part.decode() for part in parts)
         except UnicodeDecodeError:
-            raise ClientRefused("Name and password of PLAIN are UTF-8") from None
+            raise ClientRefused("Name and password of PLAIN must be UTF-8") from None
         return LoginDone(self._act_for(self._check(user, password), acting_for))

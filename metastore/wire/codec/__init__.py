@@ -25,13 +25,13 @@ def _choose() -> tuple[str, type[pure.Decoder], Encode]:
             decoder, encoder = (importlib.import_module(f"metastore.wire.codec.{name}") for name in ("fast_decoder", "fast_encoder"))
         except ImportError as error:
             if error.name not in ("metastore.wire.codec.fast_decoder", "metastore.wire.codec.fast_encoder"):  # else it was not built
-                warnings.warn(f"the compiled codec can not be loaded, the pure one serves: {error}", stacklevel=2)
+                warnings.warn(f"the compiled codec can not be loaded, the pure one is used: {error}", stacklevel=2)
         else:
             return "compiled", decoder.BinaryDecoder, encoder.encode_binary
     return "pure", pure_binary.FastBinaryDecoder, pure_encoder.encode_binary
 
 
-PURE = "the pure codec serves, which takes longer for each message: install a C compiler and Python's headers, then metastore again"
+PURE = "the pure codec is used, which takes longer for each message: install a C compiler and Python's headers, then metastore again"
 """The warning where the compiled codec is not there."""
 
 IMPLEMENTATION, _decoder, _encode = _choose()

@@ -49,15 +49,15 @@ def depth_error() -> Malformed:
 
 def size_error(size: int) -> Malformed:
     """Return the error for a negative size."""
-    return Malformed(f"A size of {size} bytes")
+    return Malformed(f"A size of {size} bytes is not possible")
 
 
 def container_error(size: int, max_container_size: int) -> Malformed:
     """Return the error for a container with a wrong number of elements."""
     if size < 0:
-        return Malformed(f"A container of {size} elements")
+        return Malformed(f"A container of {size} elements is not possible")
     if size > max_container_size:
-        return Malformed(f"A container of {size} elements; max_container_size is {max_container_size}")
+        return Malformed(f"A container of {size} elements is too large; max_container_size is {max_container_size}")
     return Malformed(f"A container of {size} elements can not fit in the message; see max_message_size")
 
 

@@ -207,7 +207,7 @@ class Connection:
         start = self._received.exactly(1)
         self._received.unread(start)
         if not self._settings.serves_thrift and not start.isalpha():
-            raise Malformed(f"The connection begins with {start!r}, but admin_port serves HTTP alone; Thrift is on the setting port")
+            raise Malformed(f"The connection begins with {start!r}, but admin_port serves HTTP alone; use the Thrift port (setting port)")
         if start[0] == START:
             return self._negotiate()
         if start.isalpha():

@@ -137,7 +137,7 @@ class HttpConversation:
         if self._pages.console is not None and path in SHORT and request.method in (b"GET", b"HEAD"):
             return HttpAnswer(307, b"", headers=(("Location", SHORT[path]),))
         if not self._settings.serves_thrift:
-            return HttpAnswer(404, f"There is no page at {path[:300]}; this is admin_port, Thrift is on the setting port".encode())
+            return HttpAnswer(404, f"There is no page at {path[:300]}; this is admin_port; use the Thrift port (setting port)".encode())
         if not f"{path}/".startswith(self._settings.http_path.rstrip("/") + "/"):  # Hive 4.0.1 posts to /metastore/*
             return HttpAnswer(404, f"There is nothing at {path[:300]}; Thrift is served at {self._settings.http_path}".encode())
         if request.method != b"POST":

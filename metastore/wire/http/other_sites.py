@@ -46,7 +46,7 @@ def check_name(client: Client, headers: Mapping[str, str]) -> HttpAnswer | None:
     if client.login is not None or not is_here(client) or _is_local_name(headers.get("host", "")):
         return None
     return _refusal(
-        "Without a login this machine is answered at http://localhost and http://127.0.0.1 alone: call the server so, or log in"
+        "Without a login, clients on this machine must call the server at http://localhost or http://127.0.0.1: use one of these, or log in"
     )
 
 

@@ -92,7 +92,7 @@ def read_message(feed: Feed, dialect: Dialect, settings: WireSettings, choose: C
         return _read(feed, dialect.protocol, settings, choose)
     size = int.from_bytes(feed.exactly(4), "big", signed=True)
     if not 0 <= size <= settings.max_message_size:
-        raise Unreadable(f"A frame of {size} bytes; split the request or raise max_message_size, which is "
+        raise Unreadable(f"A frame of {size} bytes is not accepted; split the request or raise max_message_size, which is "
                          f"{settings.max_message_size}")  # fmt: skip
     frame = frame_feed(feed.exactly(size))
     try:

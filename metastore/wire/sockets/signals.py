@@ -43,7 +43,7 @@ def switch_log() -> None:
     """Log everything, in all processes, or again by the level of the settings."""
     said = log.get("metastore.supervisor")
     if log.logs_everything():
-        said.warning("the settings log_level and log_calls hold again")
+        said.warning("the settings log_level and log_calls apply again")
         log.log_everything(False)
     else:
         log.log_everything(True)

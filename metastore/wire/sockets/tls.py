@@ -45,7 +45,7 @@ class Certificates:
                     self._context = self._load()
                     log.get("metastore.tls").info("certificates read again", file=str(self._certificate))
             except ConfigError as error:
-                log.get("metastore.tls").error("certificates not read again, the old ones serve on", reason=str(error))
+                log.get("metastore.tls").error("certificates not read again, the old ones stay in use", reason=str(error))
             self._looked_at = time.monotonic()
             return self._context
 

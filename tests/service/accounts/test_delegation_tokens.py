@@ -59,7 +59,7 @@ def test_a_token_lets_in_its_owner_on_every_server(alice: Call, make_metastore: 
     ("login", "reason"),
     [
         (None, "without a login: this connection has none"),
-        (Login("alice", "token"), "by a login with one: log in by Kerberos or a password"),
+        (Login("alice", "token"), "after a login with such a token: log in by Kerberos or a password"),
     ],
 )
 def test_only_a_login_of_ones_own_gets_and_renews_tokens(alice: Call, login: Login | None, reason: str) -> None:
@@ -106,7 +106,7 @@ def test_without_kerberos_names_are_taken_as_they_are(make_metastore: MetastoreM
 
 
 def test_a_server_that_takes_no_tokens_gives_none(metastore: Metastore) -> None:
-    with pytest.raises(MetaError, match="gives out no delegation tokens, for it would take none: add token to its setting"):
+    with pytest.raises(MetaError, match="issues no delegation tokens because it accepts none: add token to its setting"):
         service.issue(logged_in(metastore, "alice"), "alice", "")
 
 

@@ -103,7 +103,7 @@ def test_one_token_is_revoked_by_its_id(server: Metastore, four: list[str]) -> N
     key = store.key_of(read_token(four[0]).identifier)
     with pytest.raises(NoSuchObject, match=f"User bob has no delegation token {key[:12]}"):
         service.revoke(server.database, "bob", key[:12])
-    with pytest.raises(InvalidInput, match="2 delegation tokens of ann begin with : write more of it"):
+    with pytest.raises(InvalidInput, match="2 delegation tokens of ann begin with : give a longer prefix"):
         service.revoke(server.database, "ann", "")
     assert service.revoke(server.database, "ann", key[:12]) == 1
     assert owners(server) == [("ann", "oozie"), ("bob", ""), ("oozie", "")]
@@ -207,10 +207,10 @@ def test_admins_cancel_any_token(server: Metastore, make_metastore: MetastoreMak
     for user in ("bob", "eve"):
         other = call_of(chosen, user=user)
         other.client.login = Login(user, "kerberos")
-        with pytest.raises(MetaError, match="only its owner, admins and its renewer can"):
+        with pytest.raises(MetaError, match="only its owner, the user who got it, admins and its renewer can"):
             service.cancel(other, text)
     unproved = call_of(chosen, user=admin)
-    with pytest.raises(MetaError, match="Only its owner, its renewer and admins cancel"):
+    with pytest.raises(MetaError, match="Only the owner or renewer of a delegation token, the user who got it, or an admin can cancel it"):
         service.cancel(unproved, text)
     assert owners(server) == [("ann", "")]
     unproved.client.login = Login(admin, "kerberos")

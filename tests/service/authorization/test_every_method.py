@@ -143,7 +143,7 @@ def test_no_way_to_name_a_catalog_shows_hidden_objects(world: World, monkeypatch
 
 
 FAILS_FOR_ADMIN = {
-    "get_delegation_token": "gives out no delegation tokens",
+    "get_delegation_token": "issues no delegation tokens",
     "renew_delegation_token": "without a login",
     "cancel_delegation_token": "base64",
     **dict.fromkeys(("add_token", "get_token", "remove_token", "get_all_token_identifiers"), "a client without login"),

@@ -138,7 +138,7 @@ def test_a_squatter_from_before_keeps_nobody_from_the_database_of_another_name(m
 
 @pytest.mark.parametrize("given", [True, False])
 def test_an_admin_is_warned_in_the_log(mallory: Caller, root: Caller, as_user: As, capsys: pytest.CaptureFixture[str], given: bool) -> None:
-    warehouse, warning = home(root, "default"), "an admin lays a table or database over another's"
+    warehouse, warning = home(root, "default"), "an admin puts a table or database into another's directory"
     as_user("bob").create_table(table("shop", "bobs"))
     capsys.readouterr()
     root.create_table(external("free", f"{home(root)}/free" if given else ""))

@@ -121,7 +121,7 @@ def test_a_truncation_that_does_not_ask_for_it_deletes(call: Call) -> None:
 def test_without_a_write_id_nothing_is_truncated(call: Call, write_id: int | None) -> None:
     name, folder = filled(call)
     before = get_table_of(call, name).parameters
-    with pytest.raises(MetaError, match="by a base of the writeId, which was not sent"):
+    with pytest.raises(MetaError, match="send the writeId of the new base"):
         truncate_table(call, name, None, KEEPS_DATA, write_id)
     assert (get_table_of(call, name).parameters, len(list(folder.iterdir()))) == (before, 1)
 

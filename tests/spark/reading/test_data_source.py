@@ -76,7 +76,7 @@ def test_an_empty_table_has_no_rows(spark: SparkSession, make_table: TableMaker)
     ("options", "reason"),
     [
         ({}, "is not a name"),
-        ({"table": "t"}, "names no table of a database"),
+        ({"table": "t"}, "has to name a database and a table"),
         ({"table": "default.not_there"}, "not_there"),
     ],
 )

@@ -33,7 +33,7 @@ def test_the_format_of_the_environment_is_not_taken_for_another_metastores(spark
     from metastore.spark import data_source
 
     monkeypatch.delenv("METASTORE_URI", raising=False)
-    with pytest.raises(ValueError, match="in one session of a program alone"):
+    with pytest.raises(ValueError, match="in only one session of a program"):
         data_source._check_found("thrift://here:9083", local_zone())
     monkeypatch.setenv("METASTORE_URI", "thrift://elsewhere:9083")
     with pytest.raises(ValueError, match="unset it"):

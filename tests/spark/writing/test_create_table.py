@@ -103,7 +103,7 @@ def test_a_builder_says_the_same(spark: SparkSession, client: Client, name: str)
 
 WRONG = [
     ({"schema": "id int, ID string"}, "the column id is given twice"),
-    ({"schema": "id int, day string", "partitioned_by": "month"}, "partitioned by month"),
+    ({"schema": "id int, day string", "partitioned_by": "month"}, "partition column month is not among the columns"),
     ({"schema": "day string", "partitioned_by": "day"}, "no column is left"),
     ({"schema": "id uniontype<int,string>"}, "is not a type"),
     ({"schema": "id varchar"}, "varchar is not a type"),

@@ -131,7 +131,7 @@ def test_tables_of_an_earlier_version_are_found_read_and_mended(
     (found,) = table.check().collect()
     assert found.partition == ("p=x" if keys else "")
     assert found.file.endswith(f"{'p=x/' if keys else ''}delta_0000001_0000001_{statement:04d}/bucket_00001")
-    assert found.problem == "its rows say that they are of bucket 0: Hive shows those again that were deleted"
+    assert found.problem == "its rows name bucket 0: Hive shows deleted rows of the file again"
     assert "compact it (major) by `metastore compactor`" in found.advice
     assert table.delete("id in (1, 6)") == 2
     assert table.update("id = 5", {"v": "'new'"}) == 1
@@ -168,7 +168,7 @@ def test_a_base_that_an_earlier_compaction_made_of_such_files(spark: SparkSessio
     assert misplaced(place) == {"base_0000002_v0000001/bucket_00001": {0, 1}}
     (found,) = table.check().collect()
     assert found.problem == (
-        "its rows say that they are of bucket 0, 1: Hive shows those again that were deleted; the compaction that made this file may have "
+        "its rows name bucket 0, 1: Hive shows deleted rows of the file again; the compaction that made this file may have "
         "brought back rows that were deleted before it"
     )
     assert ids(table) == [*range(8), *range(100, 104)]
@@ -215,7 +215,7 @@ def test_no_file_is_placed_whose_rows_name_another_bucket(spark: SparkSession, m
     transaction = Work(spark, table._uri)
     with transaction.txn:
         info = transaction.load(*table.name.split("."))
-        with pytest.raises(FileError, match="is to be bucket 1, and its rows say that they are of bucket 0; nothing was moved"):
+        with pytest.raises(FileError, match="is the file of bucket 1, but its rows name bucket 0; nothing was moved"):
             placing.place(transaction.files, info, f"{place}/delta_0000002_0000002_0000", [(file, 1)])
     assert Path(file).exists()
     assert not list(place.glob("delta_0000002*"))
@@ -232,7 +232,7 @@ def _hive_acid_places_no_such_file(spark: SparkSession, table: AcidTable, file: 
         info = transaction.load(*table.name.split("."))
     schema = spark.sql("select 1 id, '' v").schema
     plan = WriteRequest.of(table._uri, info, schema, "UTC", {}, overwrite=False).begin()
-    with pytest.raises(CanNotPlace, match="is to be bucket_00001, and its rows say that they are of bucket 0"):
+    with pytest.raises(CanNotPlace, match="is to become bucket_00001, but its rows name bucket 0"):
         finish(plan, [Staged(file, "", 0, "bucket_00001")])
     assert [path.name for path in root(table).glob("delta_*")] == ["delta_0000001_0000001_0000"]
     assert ids(table) == [0, 1, 2, 3]
@@ -253,7 +253,7 @@ def test_the_command_line_checks_a_table_a_database_or_all(spark: SparkSession, 
         rows = [line.split("\t") for line in found.output.splitlines() if line.startswith(bad.name)]
         assert found.exit_code == 1
         assert [row[3] for row in rows] == [
-            "its rows say that they are of bucket 0: Hive shows those again that were deleted",
+            "its rows name bucket 0: Hive shows deleted rows of the file again",
             "Hive refuses the whole table for a file of this name",
         ]
         assert good.name not in found.output
@@ -330,7 +330,9 @@ def test_the_format_refuses_a_task_that_row_ids_do_not_distinguish(spark: SparkS
             assert _task_number(plan) == context._partitionId
             if most is not None:
                 context._partitionId = most
-                with pytest.raises(CanNotPlace, match=f"more than {most} tasks write, whose rows would share ids; .* coalesce.{most}."):
+                with pytest.raises(
+                    CanNotPlace, match=f"more than {most} tasks would give the same ids to different rows; .* coalesce.{most}."
+                ):
                     _task_number(plan)
             give_up(plan)
     finally:

@@ -1,4 +1,4 @@
-"""A value of a partition column is one partition: for each writer, with any name of the column, and in every session's zone."""
+"""A value of a partition column is one partition for each writer, under any name of the column, and in every session's time zone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VALUES = [
     ("timestamp", "timestamp'2024-07-01 00:30:00.120 UTC'", "p=2024-07-01 00%3A30%3A00.12"), ("string", "'05'", "p=05"),
 ]  # fmt: skip
 NAMES = ["_day", "bucket", "rowid", "a.b"]
-"""Names that Spark takes for hidden, that are columns of the files or differ from these by case alone, and that need quotes."""
+"""Special names: hidden to Spark, a column of the files, such a column but for case, and a name that needs quotes."""
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def test_three_writers_of_a_value_write_one_partition(spark: SparkSession, serve
 @pytest.mark.parametrize("session_zone", ["Asia/Tokyo", "America/New_York"])
 def test_a_timestamp_is_one_instant_as_partition_and_as_data(spark: SparkSession, make_table: TableMaker, session_zone: str) -> None:
     table = make_table("id int, at timestamp", "p timestamp")
-    moment = "timestamp'2024-03-10 02:30:00'"  # in New York no clock shows it
+    moment = "timestamp'2024-03-10 02:30:00'"  # a local time that New York skipped
     with zone(spark, session_zone):
         table.insert(spark.sql(f"select 1 id, {moment} at, {moment} p"))
     for reading in ("UTC", "Asia/Tokyo", "America/New_York"):
@@ -181,11 +181,11 @@ def test_a_column_may_be_called_as_the_ids_of_rows(spark: SparkSession, make_tab
 
 
 def test_a_file_that_has_no_place_ends_the_statement(spark: SparkSession, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unknown file in the staging folder fails the statement, or its rows would be lost."""
+    """An unknown file in the staging folder fails the statement. Otherwise its rows would be lost."""
     from metastore.spark.writing import writing
 
     table = make_table("id int", "p string")
-    monkeypatch.setattr(writing, "KEY", "_other")  # the folders that Spark makes are no longer those that are looked for
+    monkeypatch.setattr(writing, "KEY", "_other")  # the writer looks for other folders than Spark makes
     own = writing._below
 
     def below(work: object, folder: str, inner: str) -> object:
@@ -193,7 +193,7 @@ def test_a_file_that_has_no_place_ends_the_statement(spark: SparkSession, make_t
         return own(work, folder, inner)  # type: ignore[arg-type]
 
     monkeypatch.setattr(writing, "_below", below)
-    with pytest.raises(FileError, match="nothing that Spark writes"):
+    with pytest.raises(FileError, match="is not a file that Spark writes"):
         table.insert(spark.sql("select 1 id, 'x' p"))
     assert ids(table) == []
 

@@ -314,7 +314,7 @@ def test_lines_that_are_no_rows_are_passed_over(spark: SparkSession, server: Ser
     table = text_table(client, make_table, "id int, s string", {"field.delim": ","}, files, **skip)
     want = [(1, "a"), (2, "b"), (3, "c"), (None, None)]
     assert rows(table) == want
-    with pytest.raises(DoesNotFit, match=r"skips lines at the begin or end of its files \(skip.header.line.count"):
+    with pytest.raises(DoesNotFit, match=r"skips lines at the beginning or end of its files \(skip.header.line.count"):
         table.insert(spark.sql("select 4 id, 'd' s"))
     table.compact("major")
     done = Compactor(spark, server.uri).run_once()

@@ -93,7 +93,7 @@ def test_a_server_that_proves_nothing_is_not_believed(rspauth: bytes) -> None:
 
 def test_a_password_is_not_sent_where_others_can_read_it() -> None:
     host = socket.gethostname()
-    reason = f"PLAIN would send the password to {host} so that all on the way can read it"
+    reason = f"PLAIN would send the password to {host} unencrypted"
     with answering(b"", host) as (address, said):
         client = connect(address, login=Plain("alice", "secret"), timeout=10)
         with pytest.raises(LoginError, match=reason):
@@ -153,7 +153,7 @@ def test_a_missing_file_and_one_of_another_kind_are_errors(tmp_path: Path) -> No
     [
         ({"LOGIN": "token"}, "METASTORE_CLIENT_LOGIN=token needs METASTORE_CLIENT_TOKEN or HADOOP_TOKEN_FILE_LOCATION"),
         ({"LOGIN": "plain", "USER": "alice"}, "needs METASTORE_CLIENT_USER and METASTORE_CLIENT_PASSWORD"),
-        ({"LOGIN": "magic"}, "METASTORE_CLIENT_LOGIN=magic is none of kerberos, token, plain, jwt, none"),
+        ({"LOGIN": "magic"}, "METASTORE_CLIENT_LOGIN=magic is unknown: use kerberos, token, plain, jwt or none"),
     ],
 )
 def test_missing_variables_are_named(variables: dict[str, str], reason: str) -> None:

@@ -114,7 +114,7 @@ def test_any_frame_is_read_or_refused(frame: bytes, encrypted: bool) -> None:
 
 
 def test_a_protection_that_the_server_lacks_is_refused_on_both_sides() -> None:
-    with pytest.raises(LoginError, match="The server offers auth of the realm default; wanted: privacy"):
+    with pytest.raises(LoginError, match="The server offers the protection auth in the realm default; wanted: privacy"):
         log_in(client(TEXT, "privacy"), server())
     theirs = server("privacy")
     answer = client(TEXT, "integrity").step(challenge(theirs).replace(b"auth-conf", b"auth-int"))
@@ -140,19 +140,19 @@ def test_an_answer_serves_one_connection_once() -> None:
         first.step(answer)
     second = server()
     second.step(b"")
-    with pytest.raises(ClientRefused, match="another nonce than it should"):
+    with pytest.raises(ClientRefused, match="the wrong nonce"):
         second.step(answer)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [
-        (b"nc=00000001", b"nc=00000002", "another nc"),
-        (b"nc=00000001", b"nc=1", "another nc"),
-        (b"null/default", b"hive/default", "another digest-uri"),
-        (b'realm="default"', b'realm="other"', "another realm"),
+        (b"nc=00000001", b"nc=00000002", "the wrong nc"),
+        (b"nc=00000001", b"nc=1", "the wrong nc"),
+        (b"null/default", b"hive/default", "the wrong digest-uri"),
+        (b'realm="default"', b'realm="other"', "the wrong realm"),
         (b"qop=auth", b"qop=auth-conf", "wants the protection auth-conf"),
-        (b"qop=auth", b'qop=auth,authzid="root"', "another authzid"),
+        (b"qop=auth", b'qop=auth,authzid="root"', "the wrong authzid"),
         (b"qop=auth", b"qop=auth,qop=auth", "has qop twice"),
         (b"username=", b"user=", "another authzid|no base64|no such token"),
         (b"response=", b"response=Z", "lacks a cnonce or a response"),

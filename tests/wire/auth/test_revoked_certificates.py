@@ -93,7 +93,7 @@ def test_a_list_of_others_a_broken_one_and_one_out_of_date(place: Place, tmp_pat
     for bad in (b"", good[: len(good) // 2], place.clients.file.read_bytes()):
         place.list.write_bytes(bad)
         assert place.is_let_in("trino"), "the last good list serves on"
-    assert place.server.logged(event="certificates not read again, the old ones serve on")
+    assert place.server.logged(event="certificates not read again, the old ones stay in use")
     place.list.unlink()
     assert place.is_let_in("trino")
     place.clients.revoke(place.list, until=datetime.now(timezone.utc) - timedelta(hours=1))

@@ -95,9 +95,9 @@ def test_a_token_serves_until_it_is_cancelled(server: Server, secured: Secured) 
         for _ in range(8):  # both workers take it
             with secured.token(text) as by_token:
                 assert by_token.getStatus() == 2
-                with pytest.raises(MetaException, match="Nobody gets delegation tokens by a login with one"):
+                with pytest.raises(MetaException, match="Nobody gets delegation tokens after a login with such a token"):
                     by_token.get_delegation_token("alice", "alice")
-                with pytest.raises(MetaException, match="Nobody renews delegation tokens by a login with one"):
+                with pytest.raises(MetaException, match="Nobody renews delegation tokens after a login with such a token"):
                     by_token.renew_delegation_token(text)
         client.cancel_delegation_token(text)
     for _ in range(8):

@@ -165,5 +165,5 @@ def test_a_refusal_has_advice(server: ServerThread) -> None:
     connection.close()
     assert b"send Thrift with Content-Type: application/x-thrift" in said[0]
     assert b"Thrift is for programs, pages of this server are at /ui" in said[1]
-    assert b"call the server so, or log in" in said[2]
+    assert b"use one of these, or log in" in said[2]
     assert value("getStatus", said[3]) == 2, "a refusal leaves the connection as it was"

@@ -264,7 +264,7 @@ assert codec.IMPLEMENTATION == "pure"
 """
     variables = {**os.environ, "METASTORE_CODEC": "", "PYTHONPATH": str(tmp_path)}
     ended = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
-    assert "the compiled codec can not be loaded, the pure one serves: undefined symbol: PyLong_Of" in ended.stderr
+    assert "the compiled codec can not be loaded, the pure one is used: undefined symbol: PyLong_Of" in ended.stderr
 
 
 @pytest.mark.parametrize("seed", range(3))

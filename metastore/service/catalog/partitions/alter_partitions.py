@@ -314,7 +314,7 @@ def _new_place(
         return None
     found = occupants(session, [place], below=table.sd.location, own=(table.id, [old_name]))
     if others := sorted({each.label for each in found if (each.table_id, each.partition) != (table.id, old_name)}):
-        what = "the directory of a renamed partition stays, others lie in it"
+        what = "the directory of a renamed partition stays, other objects are in it"
         log.warning(what, object=f"{table.dbName}.{table.tableName} {old_name}", location=place, kept=others)
         return None
     new.sd.location = target

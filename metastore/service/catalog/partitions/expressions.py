@@ -210,7 +210,7 @@ def _order(text: str | None) -> list[tuple[int, bool]]:
     if not signs or len(wanted) != len(signs):
         return []
     if not all(each.isascii() and each.isdigit() for each in wanted):
-        raise MetaError(f"The order {text} names a missing partition key: give positions from 0 on")
+        raise MetaError(f"The order {text} has a position that is not a number: give positions of partition keys from 0 on")
     return [(int(each), sign == "-") for each, sign in zip(wanted, signs, strict=True)]
 
 

@@ -141,7 +141,7 @@ def get_partition_by_name(call: Call, name: TableName, partition: str | None) ->
         except InvalidObject as error:
             raise NoSuchObject(error.message) from error
         if not _reads_name(call, partition, keys):
-            raise NoSuchObject(f"partition {partition} of {name}: its keys are {', '.join(keys)}")
+            raise NoSuchObject(f"partition {partition} of {name} does not exist: the table's keys are {', '.join(keys)}")
         found = partitions.find(session, table, partition_name(call, table, values))
         if found is None:
             raise NoSuchObject(f"partition values=[{', '.join(values)}]")

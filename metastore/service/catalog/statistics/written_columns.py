@@ -132,7 +132,7 @@ def _in_kind(column: ColumnStatisticsObj, kind: str | None) -> ColumnStatisticsO
     data = in_kind(column.statsData, kind)
     if data is None:
         raise InvalidObject(
-            f"Statistics of the column {column.colName} are {given}, which no client reads of a {column.colType}: set statsData.{kind}"
+            f"Statistics of the column {column.colName} are {given}, which no client reads for {column.colType}: set statsData.{kind}"
         )
     return with_data(column, data)
 

@@ -252,7 +252,7 @@ def _new_place(call: Call, session: Session, before: Table, after: Table, databa
         return None
     found = occupants(session, [old_place], below=old_place)
     if others := sorted({each.label for each in found if each.table_id != before.id}):
-        what = "the directory of a renamed table stays, others lie in it"
+        what = "the directory of a renamed table stays, other objects are in it"
         log.warning(what, object=table_label(before), location=old_place, kept=others)
         return None
     after.sd.location = new_default

@@ -320,7 +320,7 @@ def truncate_table(
     keeps_data, transactional = empty_bases.keeps_data(environment), is_transactional(table)
     given = write_id if transactional and write_id is not None and write_id > 0 else None
     if keeps_data and transactional and given is None:
-        raise MetaError(f"{name} is transactional: it is truncated without a deletion by a base of the writeId, which was not sent")
+        raise MetaError(f"{name} is transactional: to truncate it without deleting data, send the writeId of the new base")
     after = Table(**table.__dict__)
     after.parameters = _truncated(table.parameters)
     after.writeId = given or table.writeId

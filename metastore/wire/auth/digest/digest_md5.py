@@ -54,7 +54,7 @@ class DigestMd5Login:
         said = {"authzid": user, **given}
         for name, value in {"realm": REALM, "digest-uri": URI, "nonce": self._nonce, "nc": "00000001", "authzid": user}.items():
             if said.get(name) != value:
-                raise ClientRefused(f"The login by token has another {name} than it should: {value}")
+                raise ClientRefused(f"The login by token has the wrong {name}: it must be {value}")
         if qop not in self._qops or (qop == "auth-conf" and given.get("cipher") != "3des"):
             raise ClientRefused(
                 f"The login by token wants the protection {qop}; the server offers {', '.join(self._qops)} (its setting sasl_protection)"

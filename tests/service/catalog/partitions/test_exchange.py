@@ -118,7 +118,7 @@ def test_tables_of_two_databases_exchange_unless_one_is_replicated(call: Call, b
     [
         ({"y": "3"}, "No partition is found with the values {'y': '3'} for the table hive.default.source"),
         ({"y": "1", "m": "c"}, "No partition is found"),
-        ({}, "gives no values to the leading partition keys of default.source, which are y, m: name the first"),
+        ({}, "gives no values to the leading partition keys of default.source, which are y, m: give a value to the first"),
         ({"m": "a"}, "gives no values to the leading partition keys"),
         ({"other": "1"}, "gives no values to the leading partition keys"),
     ],
