@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from tests.support.logins.kdc import Kdc
 
 MAX_PROCESSES = 4
-"""Each may have a Java process of Spark with a gigabyte."""
+"""The limit of `-n auto`: each process may start a Java process of Spark, which takes a gigabyte."""
 PATIENCE = 1800
-"""Seconds for a test that is marked as slow and has no timeout of its own."""
+"""The timeout, in seconds, of a slow test without one of its own."""
 
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machine")
@@ -38,9 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests on MySQL 8 unless their marker is requested. With `-n`, Spark's tests, which take longest, come first.
+    """Leave out tests on MySQL 8 unless their marker is requested. With `-n`, Spark's tests are first, since they take longest.
 
-    Slow tests get a long timeout, since they take longer beside other suites. A test of Spark that its timeout ends spoils those after it.
+    Slow tests get a long timeout, since they take longer beside other suites. The timeout of a Spark test makes later tests fail too.
     """
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
@@ -88,7 +88,7 @@ def fresh_database_url(database_kind: str, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], databases.Migrated]]:
-    """Return the database with the current schema of a kind; it is made when it is first asked for."""
+    """Return a function that returns the database with the current schema of a kind. The first call for a kind makes it."""
     with ExitStack() as made:
 
         @cache

@@ -144,7 +144,7 @@ def test_a_hive_site_that_asks_for_more_safety_ends_the_start_before_anything_is
 
 
 def test_privileges_of_compactions_are_asked_for_by_our_setting_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hive's file may ask for workers that HiveServer2 runs: a server without pyorc says so, and starts."""
+    """Hive's file may request workers that HiveServer2 runs: a server without pyorc warns about that, and starts."""
     monkeypatch.setitem(sys.modules, "pyorc", None)
     site = tmp_path / "hive-site.xml"
     site.write_text(

@@ -96,7 +96,7 @@ def test_a_schema_that_may_not_be_read_is_no_missing_one(tmp_path: Path) -> None
 
 
 class BrokenOff(Exception):
-    """A migration was to break off here."""
+    """The simulated interruption of a migration."""
 
 
 @pytest.mark.parametrize("kind", ["mysql", databases.MYSQL8])
@@ -120,9 +120,9 @@ def opened(url: str) -> Iterator[Database]:
 
 
 def breaking_off(database: Database, work: Callable[[], object]) -> int:
-    """Do some work that changes the schema until nothing breaks off; return how often it did.
+    """Run work that changes the schema, again and again until no statement is interrupted; return the number of interruptions.
 
-    On MariaDB and MySQL, which commit with each change of the schema, it breaks off once after each change, and once before each that
+    MariaDB and MySQL commit with each change of the schema. There the work is interrupted once after each change, and once before each that
     follows on changes of rows, when these are committed already.
     """
     broken: set[tuple[str, str]] = set()
@@ -205,7 +205,7 @@ of_an_earlier_migration = pytest.mark.parametrize(
     ],
     scope="session",
 )
-"""On SQLite, on the others among the slow tests: a migration stays as it is once there is a later one."""
+"""Runs a test on SQLite, and on the other databases as a slow test. A migration never changes after a later one exists."""
 
 
 def asking(database: Database, text: str) -> list[tuple[object, ...]]:

@@ -18,7 +18,7 @@ WAYS = pytest.mark.parametrize("command", [None, COMMAND], ids=["forked", "start
 
 
 def held(server: Server) -> Counter[str]:
-    """Return how many files of each kind a server has open."""
+    """Return the number of open files of each kind in a server."""
     folder = Path(f"/proc/{server.process.pid}/fd")
     return Counter(re.sub(r"[\d\[\]]+|/.*/|-\w+", "", os.readlink(each)) for each in folder.iterdir())
 
@@ -42,7 +42,7 @@ def test_its_end_is_reported(tmp_path: Path, command: list[str], number: int, st
             server.process.wait(0.01)
         server.process.send_signal(number)
         assert [server.process.wait(), server.process.poll(), server.process.returncode] == [status] * 3
-        server.process.kill()  # of one that has ended, whose id another may have by now
+        server.process.kill()  # no signal is sent after the end: another process may have this id by now
 
 
 @WAYS

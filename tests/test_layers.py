@@ -1,4 +1,4 @@
-"""Imports point downwards, as `docs/architecture.md` says, and a library is used only where its matter belongs."""
+"""Imports point downwards, as in `docs/architecture.md`, and a library is used only in the packages of its subject."""
 
 import ast
 import re
@@ -65,7 +65,7 @@ def part(path: Path) -> str:
 
 
 class Module(NamedTuple):
-    """The facts of a module that are checked. Its tree is not kept: garbage collection would pass all trees for the rest of the run."""
+    """The checked facts of a module. Its tree is not kept, since garbage collections in later tests would have to visit all trees."""
 
     docstring: str | None
     imports: list[tuple[int, str, tuple[str, ...]]]
@@ -146,7 +146,7 @@ def test_no_modules_import_each_other() -> None:
 
 
 SUBJECTS = ("acid", "cli", "methods", "rules", "service", "spark", "store", "wire")
-"""Packages whose folders are subjects. The folders of a catalog's tables, partitions and statistics are for reading alone."""
+"""Packages whose folders are subjects. The subfolders in the catalog's folder do not count: they only group modules for readers."""
 MOST_MODULES = 15
 """The most modules of one folder."""
 

@@ -1,4 +1,4 @@
-"""The server for tests of other projects, as they use it."""
+"""The server for tests of other projects, used as by these tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The number of a row's bucket, which rows of a file name which bucket, and the order in which Hive numbers original files."""
+"""The number of a row's bucket, the bucket that the rows of a file name, and the order in which Hive numbers original files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIRST = buckets.encode(0)
         ([3], 3, {0}),
         ([buckets.encode(0), buckets.encode(1)], None, {0, 1, 2}),
         ([0, 1], None, {0, 1}),
-        ([1, buckets.encode(0), buckets.encode(1)], None, {0}),  # of both encodings: numbers between them are not known
+        ([1, buckets.encode(0), buckets.encode(1)], None, {0}),  # numbers of both encodings: those between them are not known
         ([4095, buckets.encode(4095, 7)], None, {0}),
     ],
 )

@@ -1,4 +1,4 @@
-"""Days that are written for Hive are read as they were called, from the year 1 on, in every kind of column."""
+"""Days that are written for Hive are read back as the same dates, from the year 1 on, in every kind of column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of a file's types may be rewritten as those of its table's types, or the reason against it is returned."""
+"""Values of a file's types may be rewritten as values of its table's types, or the reason against that is returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files through fsspec: each method keeps to the protocol, and refuses with FileError. Finished files are moved to their places by them."""
+"""Files through fsspec: each method follows the protocol, and refuses with FileError. They move finished files to their places."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILES: Files = FsspecFiles()
 
 @pytest.fixture(params=["path", "file", "memory"])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A directory as a table's location names it."""
+    """A directory in the form of a table's location."""
     if request.param == "memory":
         fsspec.filesystem("memory").store.clear()
         return "memory://warehouse"

@@ -72,7 +72,7 @@ def test_files_of_rows_alone(tmp_path: Path, columns: str) -> None:
 
 def test_they_are_copied_in_order_without_deleted_rows(tmp_path: Path) -> None:
     first = [insert(1, row, *(HELD if row % 2 else PLAIN)) for row in range(25_000)]
-    older = [("i", "int"), ("n", "map<string,int>")]  # the table's first columns had other names, and were all
+    older = [("i", "int"), ("n", "map<string,int>")]  # at first the table had only these columns, with other names
     second = [insert(2, row, row, {None: row}) for row in range(3)] + [insert(3, 0, 9, None)]
     files = [
         (write(tmp_path / "b" / "bucket_00003", second, older), None),

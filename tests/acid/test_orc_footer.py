@@ -30,7 +30,7 @@ def opened(content: bytes) -> orc.ORCFile:
 
 
 def proleptic(content: bytes) -> bytes:
-    """Return a file that says that its days are those of the proleptic calendar."""
+    """Return the file with a footer that declares days of the proleptic calendar."""
     added = varint(11 << 3) + varint(2)
     length = content[-1]
     postscript = b"".join(

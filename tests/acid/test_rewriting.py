@@ -195,7 +195,7 @@ class AsNumber(ORCConverter):
 
 
 def test_nanoseconds_before_1970_stay(tmp_path: Path) -> None:
-    """Written by ORC's own writer, many stripes of them, and days, which stay those of the file's calendar."""
+    """Times in many stripes by ORC's own writer keep their nanoseconds. Days stay days of the file's calendar."""
     columns = [
         ("v", "timestamp"), ("w", "array<timestamp>"), ("d", "date"), ("c", "char(5)"), ("n", "decimal(20,3)"), ("s", "struct<a:int>"),
     ]  # fmt: skip
@@ -331,7 +331,7 @@ def test_a_slice_is_refused() -> None:
 
 
 class Full(io.BytesIO):
-    """A stream that takes so many bytes."""
+    """A stream that takes a limited number of bytes."""
 
     def __init__(self, left: int) -> None:
         super().__init__()

@@ -143,7 +143,7 @@ def read_base(table: Table, partition: str = "") -> list[Row]:
 
 @pytest.mark.parametrize("kind", [CompactionType.MINOR, CompactionType.MAJOR])
 def test_directories_that_an_overwrite_has_replaced_are_cleaned(cluster: Cluster, kind: int) -> None:
-    """There is nothing to write, but the cleaner has to be called: nobody asks again."""
+    """There are no rows to write, but the cleaner has to be called, because no later compaction is requested."""
     table = cluster.make("t")
     cluster.write("t", numbers(0, 10), numbers(10, 20))
     assert transaction_of(cluster, table) == 3
@@ -174,7 +174,7 @@ def test_insert_only_tables_in_orc(cluster: Cluster) -> None:
 
 
 def transaction_of(cluster: Cluster, table: Table) -> int:
-    """Commit a transaction that has a write id of a table; return that."""
+    """Commit a transaction that has a write id of a table. Return the write id."""
     with Transaction.begin(cluster.server.uri) as txn:
         return txn.write_id(table.dbName, table.tableName)
 
@@ -216,9 +216,9 @@ class Held:
         return int(entry.workerid.split("-")[-2])
 
     def let_go(self) -> None:
-        """Let the process that is held, or soon will be, and those that follow, read on: the file that holds them is gone for them all."""
+        """Release the process that is held or soon will be. The file that holds processes is removed, so later ones are not held."""
         self._pipe.unlink()
-        for _ in range(200):  # one that has not come to the file yet will not find it
+        for _ in range(200):  # a process that has not opened the file yet will not find it
             with suppress(OSError):  # no process reads
                 os.close(os.open(self._aside, os.O_WRONLY | os.O_NONBLOCK))
                 return
@@ -304,7 +304,7 @@ def test_a_server_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
 
 
 def _is_free(home: Path, held: Held) -> None:
-    """Assert that another server's process does the entry on which a killed one worked."""
+    """Assert that another server's process does the entry of a killed process."""
     held.remove_pipe()
     with running(home) as again:
         entry = again.compacted(held.key)

@@ -1,4 +1,4 @@
-"""Processes of a server compact where clients need a login, TLS and privileges, and where files lie in an object store."""
+"""Processes of a server compact where clients need a login, TLS and privileges, and where files are in an object store."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def guarded(home: Path, *settings: str, tls: ssl.SSLContext | None = None, **log
 
 
 def fill(home: Path) -> None:
-    """Leave a table of three deltas at a place, by a server that knows no logins."""
+    """Make a table of three deltas in a folder, by a server without logins."""
     with running(home) as cluster:
         cluster.make("t")
         for first in (0, 10, 20):

@@ -52,7 +52,7 @@ def test_a_machine_on_which_all_is_well(tmp_path: Path, fresh_database_url: str)
         database.close()
     status, found = examined("--db", fresh_database_url)
     assert (status, found["schema"]) == (0, ("ok", f"revision {migrate.revisions()[-1]}"))
-    assert not (tmp_path / "data").exists()  # nothing that was made to look stays
+    assert not (tmp_path / "data").exists()  # the check leaves nothing that it made
 
 
 def test_a_database_of_another_revision(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_database_that_does_not_answer() -> None:
     assert (status, found["database"][0]) == (1, "failed")
     assert "see that it runs, and that db names it" in found["database"][1]
     assert "swordfish" not in str(found)
-    assert found["warehouse"][0] == "ok"  # the other checks are made all the same
+    assert found["warehouse"][0] == "ok"  # the other checks run all the same
 
 
 def test_clocks_are_compared(fresh_database_url: str) -> None:
@@ -93,7 +93,7 @@ def test_a_warehouse_that_can_not_be_made(tmp_path: Path) -> None:
 
 
 def test_a_certificate_that_ends_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    certificate = Authority(tmp_path).issue("server")  # for a day
+    certificate = Authority(tmp_path).issue("server")  # valid for a day
     status, found = examined("--set", f"tls_certificate={certificate}")
     assert (status, found["certificate"][0]) == (0, "warning")
     assert f"tls_certificate {certificate} ends at 20" in found["certificate"][1]

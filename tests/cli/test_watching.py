@@ -61,7 +61,7 @@ def test_slow_calls_fit_a_terminal_of_eighty_columns(uri: str) -> None:
     ).stdout.splitlines()  # fmt: skip
     assert max(map(len, shown)) <= 80
     assert shown[0].split() == ["when", "took", "call", "for", "of", "that"]
-    assert sum(re.search(r"ago +\S+ +lock\b", line) is not None for line in shown) == 2  # the names of methods are whole
+    assert sum(re.search(r"ago +\S+ +lock\b", line) is not None for line in shown) == 2  # names of methods are not cut
     assert sum(re.search(r"\b\d+ statements", line) is not None for line in shown) == 2
     assert len(shown) < 16
 

@@ -76,7 +76,7 @@ def work_with_a_table(spark: SparkSession) -> None:
 
 
 def write(spark: SparkSession, table: str, driver: int) -> int:
-    """Commit rows with numbers of this driver's own; return how many commits were confirmed."""
+    """Commit rows with numbers of this driver's own; return the number of confirmed commits."""
 
     def write_as(thread: int) -> int:
         confirmed = 0

@@ -1,4 +1,4 @@
-"""Hive 2.3 makes, lists, alters and drops indexes: its own classes, which PySpark brings along, make the calls of its CREATE INDEX."""
+"""Hive 2.3 makes, lists, alters and drops indexes. Its own classes, which are part of PySpark, make the calls of its CREATE INDEX."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class HiveUser:
         return self._run(commands, properties, {}, {"hadoop.rpc.protection": protection, "hive.metastore.kerberos.principal": principal})
 
     def run_with(self, token: str, *commands: str, protection: str = "authentication") -> list[str]:
-        """Run commands as somebody who has nothing but a token."""
+        """Run commands as a user who has only a token."""
         path = token_file(self._folder, token)
         settings = {"hadoop.rpc.protection": protection, "hive.metastore.kerberos.principal": f"hive/_HOST@{REALM}"}
         return self._run(commands, {}, {"HADOOP_TOKEN_FILE_LOCATION": str(path)}, settings)

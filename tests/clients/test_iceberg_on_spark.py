@@ -21,7 +21,7 @@ SCRIPT = Path(__file__).with_name("iceberg_on_spark.py")
 
 
 def release(python: str | Path) -> str | None:
-    """The release of PySpark that an interpreter has, such as 3.5; None if it has none that Iceberg knows."""
+    """Return the release of PySpark of an interpreter, such as 3.5; None if it has none that Iceberg supports."""
     ended = subprocess.run([python, "-c", "import pyspark; print(pyspark.__version__)"], capture_output=True, text=True, check=False)
     found = ".".join(ended.stdout.split(".")[:2])
     return found if found in SCALA else None

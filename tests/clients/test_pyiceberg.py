@@ -1,4 +1,4 @@
-"""PyIceberg works on a server: namespaces, tables, commits; of commits that race, none that was confirmed is lost."""
+"""PyIceberg works on a server: namespaces, tables, commits. Of commits that race, no confirmed one is lost."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_no_confirmed_commit_is_lost(server: Server, kind: Callable[..., HiveCat
     together = threading.Barrier(WRITERS)
 
     def write(writer: int) -> int:
-        """Append one row a commit; return how many commits were refused."""
+        """Append one row in each commit; return the number of refused commits."""
         table = kind(f"writer {writer}", uri=server.uri, **LOCK_WAITS).load_table("taxi.trips")
         refused = 0
         together.wait()

@@ -29,7 +29,7 @@ def secured(running_kdc: Kdc, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def spark_sql(secured: Secured, folder: Path, *statements: str, options: tuple[str, ...], protection: str, cache: str = "") -> str:
     """Run statements in a Spark of its own and return its output."""
     folder.mkdir(parents=True, exist_ok=True)
-    # Spark logs in before it looks at its own settings.
+    # Spark logs in before it reads its own settings.
     kerberos = "<property><name>hadoop.security.authentication</name><value>kerberos</value></property>"
     (folder / "core-site.xml").write_text(f"<configuration>{kerberos}</configuration>")
     settings = {

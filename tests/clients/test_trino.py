@@ -177,7 +177,7 @@ def test_iceberg_tables(trino: Trino, schema: str) -> None:
         return trino.run(statement, catalog="iceberg")
 
     table = f"{schema}.t"
-    # More than Iceberg's four: on a slow machine one of four writers loses more races.
+    # More than Iceberg's default of four: on a slow machine each of four writers loses more races.
     run(f"CREATE TABLE {table} (a int, b varchar) WITH (partitioning = ARRAY['bucket(a, 2)'], max_commit_retry = 30)")
     run(f"INSERT INTO {table} VALUES (1, 'x'), (2, 'y')")
     run(f"UPDATE {table} SET b = 'z' WHERE a = 1")

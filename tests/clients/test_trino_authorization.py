@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module", params=databases.KINDS)
 def trino(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trino]:
-    """Trino, which speaks to the metastore as its own user does. One worker process, which sees a grant at once."""
+    """Trino, which logs in to the metastore as its own user. The server has one worker process, which sees a grant at once."""
     folder = tmp_path_factory.mktemp("trino")
     with contextmanager(databases.fresh)(request.param, folder) as url:
         settings = ("--set", f"admin_users={USER}", "--set", "authorization=grants")

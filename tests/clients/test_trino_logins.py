@@ -1,4 +1,4 @@
-"""Trino comes in by its certificate, and acts for its users where the settings let it."""
+"""Trino logs in by its certificate, and acts for its users where the settings allow it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server in a thread with something of everything that the console shows, and a visitor without a browser."""
+"""A server in a thread with one of each object that the console shows, and a visitor without a browser."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.console import sample
 
 
 class Answer(NamedTuple):
-    """The answer that a visitor got."""
+    """The answer to a visitor's request."""
 
     status: int
     headers: dict[str, str]
@@ -59,7 +59,7 @@ def password_of(user: str) -> str:
 
 
 class Console:
-    """A server, and how a program visits it: as nobody, or as a user with a password."""
+    """A server, and requests to it by a program: without a login, or as a user with a password."""
 
     def __init__(self, server: ServerThread, config: Config) -> None:
         self.server = server
@@ -96,7 +96,7 @@ Start = Callable[..., Console]
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Start a server with settings of one's own."""
+    """Start a server with some settings."""
     with ExitStack() as running:
 
         def start(db: str | None = None, **settings: Any) -> Console:
@@ -115,7 +115,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
 
 @pytest.fixture(scope="module")
 def console(start: Start) -> Console:
-    """An open server of this machine, with the sample."""
+    """A server on this machine that accepts visitors without a login, with the sample."""
     found = start()
     with found.client() as client:
         sample.fill(client)

@@ -1,4 +1,4 @@
-"""Something of everything that the console shows: tables of each kind, partitions, locks that wait, compactions in each state, events."""
+"""One of each object that the console shows: tables of each kind, partitions, waiting locks, compactions in each state, events."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def open_transaction(client: Client, user: str = "bob") -> int:
 
 
 def fill(client: Client) -> None:
-    """Make it all."""
+    """Make all objects of the sample."""
     client.create_database(Database(name="sales", description="What was sold", ownerName="alice"))
     client.create_database(Database(name="evil", description=EVIL))
     client.create_table(table("sales", "orders", transactional="true", comment="Every order"))
@@ -117,7 +117,7 @@ def _statistics(client: Client) -> None:
 
 
 def _compactions(client: Client) -> None:
-    """Leave one that failed, and one that waits."""
+    """Leave a failed compaction and a waiting one."""
     for name, partition in (("orders", None), ("days", "ds=2025-12-31/hr=1")):
         request = CompactionRequest(dbname="sales", tablename=name, partitionname=partition, type=CompactionType.MAJOR, initiatorId="test")
         client.compact2(request)
@@ -127,7 +127,7 @@ def _compactions(client: Client) -> None:
 
 
 def _locks(client: Client) -> None:
-    """Let a transaction of bob hold up carol and dave, and carol eve; a lock without transaction holds up nobody."""
+    """Let a transaction of bob block carol and dave, and carol's block eve. A lock without a transaction blocks nobody."""
     blocker, carol, dave, eve = (open_transaction(client, user) for user in ("bob", "carol", "dave", "eve"))
     lock_on(client, "orders", LockType.EXCLUSIVE, blocker, "bob")
     lock_on(client, "customers", LockType.EXCLUSIVE, carol, "carol")

@@ -22,7 +22,7 @@ FORM = "application/x-www-form-urlencoded"
 
 @pytest.fixture(scope="module")
 def acting(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Console:
-    """A server whose things are changed here."""
+    """A server with a sample that the tests of this file change."""
     found = start(audit_log=str(tmp_path_factory.mktemp("audit") / "audit.log"))
     with found.client() as client:
         sample.fill(client)
@@ -158,7 +158,7 @@ def test_a_link_does_nothing(acting: Console) -> None:
 
 
 def test_a_proxy_does_not_lend_its_address(acting: Console) -> None:
-    """A proxy on the server's machine lets others in: they are not taken for somebody of this machine."""
+    """Visitors through a proxy on the server's machine are not treated as visitors of this machine."""
     with acting.client() as client:
         key = sample.open_transaction(client)
     page = acting.get(f"/ui/transactions/{key}", headers={"X-Forwarded-For": "10.0.0.1"})
@@ -199,7 +199,7 @@ def test_a_form_that_is_too_long_is_refused(acting: Console) -> None:
 
 
 def test_a_form_of_one_process_is_taken_by_the_others_and_over_tls(tmp_path: Path) -> None:
-    """The token is the browser's own: no process of a server, and no server behind a balancer, has to know it."""
+    """The form's token is stored in the browser: processes of the server, and servers behind a balancer, need not share it."""
     authority = Authority(tmp_path)
     certificate = authority.issue("server")
     with serving("--workers", "3", "--set", f"tls_certificate={certificate}", home=tmp_path / "server") as server:

@@ -20,7 +20,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="pip install play
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium: the one that Playwright has brought, else the system's."""
+    """Chromium: the one that Playwright has installed, or else the system's."""
     with playwright.sync_playwright() as started:
         try:
             found = started.chromium.launch()
@@ -85,7 +85,7 @@ def test_a_table_leads_to_who_blocks_it_by_the_drawing(watched: Watched) -> None
     ("scheme", "one_in"), [("light", 2), ("dark", 9), *(pytest.param(each, 1, marks=pytest.mark.slow) for each in ("light", "dark"))]
 )
 def test_axe_finds_nothing_serious_on_any_page(browser: Any, console: Console, scheme: str, one_in: int) -> None:
-    """The pages have their colors in common, so that some stand for all in the quick tests."""
+    """No page has a serious fault. The quick tests visit some of the pages, since all pages have the same colors."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python").Axe()
     watched = Watched(browser, console.url, color_scheme=scheme, bypass_csp=True)  # axe is a script that the policy forbids
     found = {}
@@ -229,7 +229,7 @@ ATTACKS = """async ([url, message]) => {
 
 @pytest.mark.parametrize("is_foreign", [True, False])
 def test_no_page_can_call_thrift(browser: Any, start: Any, console: Console, is_foreign: bool) -> None:
-    """Neither one of another site nor, should somebody bring a script into it, one of the server's own."""
+    """No page of another site can call Thrift. Neither can a page of the server, if a foreign script is injected into it."""
     server = start()
     site = console.url.replace("127.0.0.1", "localhost") if is_foreign else server.url
     with server.client() as client:

@@ -1,4 +1,4 @@
-"""Every page and its JSON twin, asked for over HTTP as a browser does."""
+"""Every page and its JSON form, requested over HTTP as a browser does."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_views_of_pages_are_logged_and_counted_as_calls(start: Start) -> None:
 
 
 def test_clients_and_slow_calls_have_one_json(start: Start) -> None:
-    """The server answers these two itself, also without the console; the description holds for both."""
+    """The server answers these two requests itself, also without the console. The description is correct for both answers."""
     found = start(slow_call_threshold=0.000001)
     with found.client() as client:
         client.get_all_databases()

@@ -1,6 +1,6 @@
-"""The Helm chart: it is one that Helm takes, its manifests are Kubernetes's, and a server runs by the environment that it sets.
+"""The Helm chart: Helm accepts it, its manifests are valid for Kubernetes, and a server runs by the environment that it sets.
 
-Helm comes with the group `deploy`; METASTORE_TEST_HELM names another one.
+The group `deploy` installs Helm; METASTORE_TEST_HELM names another one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def test_the_manifests_are_those_of_kubernetes(version: str) -> None:
         made = manifests(*values, version=version)
         assert "Deployment hms" in made
         for each in made.values():
-            if not each["apiVersion"].startswith("monitoring.coreos.com/"):  # an operator's, not one of Kubernetes
+            if not each["apiVersion"].startswith("monitoring.coreos.com/"):  # a type of an operator, not of Kubernetes
                 check.validate(each, version.rpartition(".")[0], strict=True)
     broken = manifests()["Deployment hms"]
     broken["spec"]["template"]["spec"]["containers"][0]["readinessProb"] = {}

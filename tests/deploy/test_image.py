@@ -1,4 +1,4 @@
-"""A server that can write nowhere but to its data and to /tmp, as the image and the chart let it run."""
+"""A server that can write only to its data and to /tmp, as the image and the chart run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dashboard, the alerts and the documentation name metrics that a server has, and Prometheus gets answers to each of their queries."""
+"""Metrics in the dashboard, the alerts and the documentation exist in a server, and Prometheus answers each of their queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The unit is one that systemd takes, and the command that it starts is one of ours."""
+"""The unit is valid for systemd, and starts a command that exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code that reads bytes of clients before their login, as functions of bytes. One that raises shows a fault.
+"""The code that reads bytes of clients before their login, as functions of bytes. An exception of a function is a fault.
 
 `seeds` returns proper inputs of each, from which others are made by changing them.
 """
@@ -44,7 +44,7 @@ from metastore.wire.sockets.transport import EndOfStream, Feed, Malformed, frame
 
 ALL = ("authentication", "integrity", "privacy")
 LARGEST = 1 << 20
-"""The most bytes of a frame or message. A target's answers must not be longer together."""
+"""The most bytes of a frame or message. All answers of a target together must not be longer."""
 TOKEN = DelegationToken(Identifier("alice", "alice", "oozie", 1_700_000_000_000, 1_800_000_000_000, 7, 1).to_bytes(), b"password")
 Target = Callable[[bytes], None]
 
@@ -202,7 +202,7 @@ def seeds(target: str) -> tuple[bytes, ...]:
 
 
 def _answered() -> bytes:
-    """Return our own client's answer to a challenge, whose nonce is another than the next server's."""
+    """Return our own client's answer to a challenge. The next server's challenge has another nonce."""
     login, server = TokenLogin(TOKEN.to_text(), ALL).begin("localhost"), DigestMd5Login(ALL, _known)
     login.step(b"")
     answer = login.step(cast(bytes, server.step(b"")))

@@ -1,4 +1,4 @@
-"""Messages that were changed at random do no harm; `python -m tests.fuzz` looks further, by coverage."""
+"""Messages that were changed at random do no harm. `python -m tests.fuzz` searches further, by coverage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.fuzz.targets import TARGETS, seeds
 PARTS = (b"\0", b"\xff" * 4, b'"', b"\\", b",", b"=", b"\r\n", b"{", b"[" * 50, b"1e999", b"NaN", b"null", b"-1", b".", b" ", b"\xc3\x28")
 """Bytes on which parsers fail easily."""
 MEGABYTES = 300
-"""The most by which the process may grow: caches of messages have bounds."""
+"""The most bytes by which the process may grow: caches of messages have bounds."""
 
 
 def changed(message: bytes, luck: random.Random) -> bytes:

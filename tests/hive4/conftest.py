@@ -1,4 +1,4 @@
-"""A server on each kind of database with Hive's engine on it; every story has a database and a session of its own."""
+"""A server on each kind of database with Hive's engine on it. Every story has a database and a session of its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NUMBERS = count(1)
 
 
 class Place(NamedTuple):
-    """Where a running server is, and where the files of its tables are."""
+    """The address of a running server, and the folder of its tables' files."""
 
     uri: str
     warehouse: Path
@@ -76,7 +76,7 @@ class Story:
         return [(row[4], row[5]) for row in sorted(rows, key=lambda row: int(row[0]))]
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until a condition holds, asking Hive in between."""
+        """Wait until a condition holds; query Hive in between."""
         end = monotonic() + PATIENCE
         while not condition():
             assert monotonic() < end, f"it never came: {self.sql('SHOW COMPACTIONS')}, {self.sql('SHOW TRANSACTIONS')}"

@@ -26,7 +26,7 @@ LETTERS = "abcXYZ019 _-äöß€漢字😀\t\0"
 
 
 def ask_hive(rows: list[Row], zone: str) -> list[tuple[int, int]]:
-    """Return Hive's hashes, of version 1 and 2, of rows of (type, value as BucketHashes.java takes it)."""
+    """Return Hive's hashes, of version 1 and 2, of rows of (type, value in the form of BucketHashes.java)."""
     jars = jars_of(f"hive-{HIVE}", ARTIFACTS)
     command = ["java", "--add-opens=java.base/java.net=ALL-UNNAMED", f"-Duser.timezone={zone}", "-cp", jars, str(JAVA)]
     text = "".join(json.dumps(row) + "\n" for row in rows)

@@ -1,4 +1,4 @@
-"""Hive's compaction worker takes its work from this server's queue; the server queues due compactions and deletes unread directories."""
+"""Hive's compaction worker takes entries of this server's queue. The server queues due compactions and deletes unread directories."""
 
 from __future__ import annotations
 

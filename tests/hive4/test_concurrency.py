@@ -1,4 +1,4 @@
-"""Two sessions of Hive at a time: locks make the second wait, or it loses at its commit. Open transactions and locks are shown."""
+"""Two concurrent sessions of Hive: the second one waits for locks, or fails at its commit. Open transactions and locks are shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.engines.hive import HiveError
 
 pytestmark = pytest.mark.slow
 SLOWLY = "coalesce(reflect('java.lang.Thread', 'sleep', CAST(8000 AS bigint)), 'slept') <> 'never'"
-"""True for a row after eight seconds: so long does the statement of the other session have."""
+"""True for a row after eight seconds, in which the other session can run its statement."""
 
 
 def counters(story: Story, exclusive: str) -> None:

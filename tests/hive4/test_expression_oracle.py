@@ -32,7 +32,7 @@ VALUES = {
 
 
 def ask_hive(folder: Path, asked: list[tuple[str, list[str]]]) -> list[tuple[bytes, bool, set[str]] | None]:
-    """Return for each expression its bytes, whether a partition is unknown, and the partitions that Hive keeps; None where it refuses."""
+    """Return of each expression its bytes, whether a partition is unknown, and the kept partitions; None for one that Hive refuses."""
     write_configuration(folder, settings("", folder, folder))
     keys = ";".join(f"{name} {kind}" for name, kind in KEYS)
     lines = "".join(f"{keys}\t{text}\t{'|'.join(names)}\n" for text, names in asked)
@@ -77,7 +77,7 @@ def test_hive_still_writes_the_files_that_other_tests_read(tmp_path: Path) -> No
         wanted = EXPRESSIONS[text, HIVE]
         assert answer is not None, text
         assert answer[1:] == (wanted.unknown, wanted.kept), text
-        assert answer[0] == wanted.data or text.startswith("year"), text  # whose calendar holds the time
+        assert answer[0] == wanted.data or text.startswith("year"), text  # its calendar is serialised with the current time
 
 
 def test_random_expressions_keep_the_same_partitions_as_hive(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 STEPS = int(os.environ.get("METASTORE_TEST_STEPS", "24"))
 """A step with Hive takes up to 20 seconds."""
 TIMEOUT = "20s"
-"""The timeout of a transaction without heartbeats: Hive sends its own each half of it."""
+"""The timeout of a transaction without heartbeats. Hive's own heartbeats have an interval of half of it."""
 KINDS = ("insert", "update", "delete", "merge", "overwrite", "truncate")
 
 

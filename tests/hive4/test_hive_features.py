@@ -65,7 +65,7 @@ def test_scheduled_queries(story: Story) -> None:
     sql(f"ALTER SCHEDULED QUERY {name} EVERY 2 HOURS OFFSET BY '0:05:00'")
     sql(f"ALTER SCHEDULED QUERY {name} ENABLED")
     assert sql("SELECT * FROM t") == []
-    for rows in (1, 2):  # the second is handed out only when the end of the first was reported
+    for rows in (1, 2):  # the second is returned to the engine only after the end of the first is reported
         sql(f"ALTER SCHEDULED QUERY {name} EXECUTE")
         story.until(lambda rows=rows: sql("SELECT * FROM t") == [("1",)] * rows)  # type: ignore[misc]  # bound now
     sql(f"DROP SCHEDULED QUERY {name}")

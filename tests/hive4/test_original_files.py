@@ -1,4 +1,4 @@
-"""Hive and Spark give the rows of original files the same ids, and neither reads rows that the other deleted. Misplaced rows in Hive."""
+"""Hive and Spark give the rows of original files the same ids, and neither reads rows that the other deleted, unless they are misplaced."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_name_that_hive_refuses_the_table_for(spark: SparkSession, story: Stor
 def test_hive_shows_deleted_rows_that_lie_in_another_buckets_file_until_spark_compacts(
     spark: SparkSession, story: Story, kind: str
 ) -> None:
-    """An earlier version of Spark's writer misplaced rows so; the compaction moves them where Hive looks for them."""
+    """Rows as an earlier version of Spark's writer misplaced them. The compaction moves them to the bucket where Hive looks for them."""
     table, folder = make(spark, story)
     table.insert(spark.range(8).selectExpr("cast(id as int) id", "string(id) v").coalesce(1))
     (file,) = folder.rglob("bucket_*")

@@ -1,4 +1,4 @@
-"""Hive reads rows of our own stream while the batch is open and after; buckets are where Hive looks for them."""
+"""Hive reads rows of our own stream while the batch is open and afterwards. Rows are in the buckets where Hive looks for them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def table(story: Story, key: str) -> tuple[str, ...]:
 
 
 def conditions(low: str, first: str, second: str, third: str, high: str) -> dict[str, set[int]]:
-    """Return conditions on five ascending values, each with the numbers of those that fulfil it."""
+    """Return conditions on five ascending values, each with the indexes of the values that fulfil it."""
     return {
         f"k = {first}": {1}, f"k <> {first}": {0, 2, 3, 4}, f"k > {first}": {2, 3, 4}, f"k >= {first}": {1, 2, 3, 4}, f"k < {first}": {0},
         f"k <= {first}": {0, 1}, f"k IN ({low}, {second}, {high})": {0, 2, 4}, f"k NOT IN ({low}, {second})": {1, 3, 4},

@@ -1,4 +1,4 @@
-"""Hive 4 and the writers of this package give a partition's value one name, find it in each other's partitions, and read it the same."""
+"""Hive 4 and the writers of this package use one name for a partition's value. Each finds and reads the other's partitions."""
 
 from __future__ import annotations
 

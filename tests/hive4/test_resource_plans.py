@@ -1,7 +1,7 @@
-"""Hive's engine makes, fills, validates, activates and replaces resource plans. The story is that of Hive's own test resourceplan.q.
+"""Hive's engine makes, fills, validates, activates and replaces resource plans. The story is taken from Hive's own test resourceplan.q.
 
-`hive.in.test` lets the engine do without the workload manager of HiveServer2 where a plan becomes active, and the other setting lets it
-take statements that it leaves to HiveServer2.
+With `hive.in.test` the engine activates a plan without the workload manager of HiveServer2. With the other setting it accepts statements
+that it leaves to HiveServer2.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Warehouse:
         return self._engine.sql(statement)
 
     def run(self, steps: Sequence[str | tuple[str, str]]) -> None:
-        """Run statements; those with a text have to be refused with it."""
+        """Run statements. A statement with a text has to be refused with that text in the error."""
         wrong = []
         for step in steps:
             statement, refusal = (step, "") if isinstance(step, str) else step
@@ -52,7 +52,7 @@ class Warehouse:
         return {name: (status, limit.strip()) for name, status, limit in self.sql("SHOW RESOURCE PLANS")}
 
     def plan(self, name: str) -> set[str]:
-        """Return the lines about a plan. Hive shows sisters in no order."""
+        """Return the set of the lines about a plan. Hive shows children of one parent in no order."""
         return {line for (line,) in self.sql(f"SHOW RESOURCE PLAN `{name}`")}
 
 
@@ -67,7 +67,7 @@ def warehouse(database_kind: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(autouse=True)
 def empty(warehouse: Warehouse) -> Iterator[None]:
-    """Leave no plan behind."""
+    """Drop all plans."""
     yield
     plans = warehouse.sql("SHOW RESOURCE PLANS")
     if "ACTIVE" in {status for _, status, _ in plans}:

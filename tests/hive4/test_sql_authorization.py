@@ -1,4 +1,4 @@
-"""Hive's engine with its own SQL-standard authorization, whose roles and privileges this server keeps: Hive's grants hold in both."""
+"""Hive's engine with its own SQL-standard authorization. This server keeps its roles and privileges: Hive's grants hold in both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETTINGS = {
 
 
 class Warehouse:
-    """An engine that authorizes, on a server that does as well (`authorization = "grants"`), and clients of the server."""
+    """An engine with authorization, on a server that has it too (`authorization = "grants"`), and clients of the server."""
 
     def __init__(self, engine: Hive, uri: str) -> None:
         self._engine = engine
@@ -52,7 +52,7 @@ def warehouse(database_kind: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def granted(rows: Rows) -> list[tuple[str, ...]]:
-    """Return (principal, type, privilege, grant option) of SHOW GRANT, and check that each says when it was granted."""
+    """Return (principal, type, privilege, grant option) of SHOW GRANT, and check that each has the time of its grant."""
     assert all(int(row[8]) > 0 for row in rows), rows
     return [(row[4], row[5], row[6], row[7]) for row in rows]
 
@@ -117,7 +117,7 @@ def test_grants_that_hive_revokes_hold_no_longer(warehouse: Warehouse) -> None:
 
 
 def test_hive_renames_a_table_with_its_privileges(warehouse: Warehouse) -> None:
-    """Hive asks for the privileges on the new name."""
+    """After a rename Hive finds a table's privileges under its new name."""
     sql = warehouse.sql
     sql("SET ROLE ADMIN")
     sql("CREATE DATABASE attic")

@@ -1,4 +1,4 @@
-"""Hive answers count(*), min and max from statistics without reading a row, only where they are right for the query."""
+"""Hive answers count(*), min and max from statistics without reading a row, only if they are right for the query."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ QUESTION = "SELECT count(*), min(id), max(id) FROM t"
 
 
 def from_statistics(story: Story, question: str) -> bool:
-    """Whether Hive's plan for a question has the answer already."""
+    """Return whether Hive's plan of a query contains the answer already."""
     plan = "\n".join("\t".join(row) for row in story.sql(f"EXPLAIN {question}"))
     assert "STAGE PLANS" in plan
     return "TableScan" not in plan
@@ -151,7 +151,7 @@ def test_hive_reads_and_merges_statistics_of_times_that_others_wrote(story: Stor
 
 
 def make_times(story: Story, partitioned: bool) -> None:
-    """Make a plain table of times, with three rows, whose columns are counted by nobody."""
+    """Make a plain table of times with three rows, and without column statistics."""
     for setting in ("hive.compute.query.using.stats", "hive.stats.fetch.column.stats", "hive.stats.column.autogather"):
         story.sql(f"SET {setting}=true")
     keys = "PARTITIONED BY (p string)" if partitioned else ""

@@ -1,4 +1,4 @@
-"""Decode and encode again, with the server's own protocols, structs that other people's classes wrote."""
+"""Decode structs that other people's classes wrote, and encode them again, with the server's own protocols."""
 
 from __future__ import annotations
 

@@ -29,14 +29,14 @@ ARTIFACTS = {
 }
 LOGGING = "org.slf4j:slf4j-api:1.7.36"
 CLASSES = {"2.3.10": 448, "3.1.3": 643, "4.0.1": 888}
-"""How many structs, unions, exceptions, arguments and results each release has."""
+"""The number of structs, unions, exceptions, arguments and results of each release."""
 
 CONFLICTS_2_3 = {"Table", "AddDynamicPartitions", "InsertEventRequestData", "GetOpenTxnsResponse"}
 """Structs of 2.3.10 whose fields have another type now (see docs/interface.md)."""
 
 
 def holds_conflict(cls: Any, outer: frozenset[Any] = frozenset()) -> bool:
-    """Whether a struct is one of these or has one within."""
+    """Return whether a struct is one of `CONFLICTS_2_3` or contains one."""
     if cls.__name__ in CONFLICTS_2_3:
         return True
     inner = {struct for field in cls.thrift_spec.values() for struct in structs(field[2:-1])} - outer

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 JAVA = Path(__file__).with_name("ReadMessages.java")
 HIVE_3 = ("org.apache.hive:hive-standalone-metastore:3.1.3", "org.apache.hadoop:hadoop-common:3.1.0")
 UNREADABLE = {"CREATE_CATALOG", "ALTER_CATALOG", "DROP_CATALOG", "RELOAD"}
-"""Types that Hive has messages of, but its deserializers know not."""
+"""Event types for which Hive has messages, but which its deserializers do not support."""
 UNKNOWN_TO_3 = {
     "ADD_DEFAULTCONSTRAINT",
     "ADD_CHECKCONSTRAINT",
@@ -41,7 +41,7 @@ UNKNOWN_TO_3 = {
     "DELETE_PARTITION_COLUMN_STAT",
     "COMMIT_COMPACTION",
 }
-"""Types that Hive 3 has not; its deserializer refuses them."""
+"""Event types that Hive 3 does not have. Its deserializer refuses them."""
 
 
 def storage(location: str | None = None) -> StorageDescriptor:

@@ -17,7 +17,7 @@ from tests.java.roundtrip import again, our_class
 DEPTH = 4
 PROTOCOLS = {"binary": TBinaryProtocol, "compact": TCompactProtocol}
 UNLIKE_RELEASES = {"CreateDatabaseRequest"}
-"""Field 11 of CreateDatabaseRequest is a string there and an enum in every release."""
+"""Field 11 of CreateDatabaseRequest is a string in PyIceberg's classes and an enum in every release of Hive."""
 PRE_RELEASE = {f"{verb}_dataconnector_{part}" for verb in ("create", "alter", "drop") for part in ("args", "result")}
 """Methods that no release has."""
 

@@ -38,7 +38,7 @@ def make(database_url: str, tmp_path: Path) -> Iterator[Callable[..., Metastore]
 
 
 class Counting:
-    """A job that counts its runs, and how many there were at a time."""
+    """A job that notes its runs, and the most runs at a time."""
 
     def __init__(self, *, error: Exception | None = None, waits: threading.Event | None = None) -> None:
         self.runs: list[int | None] = []
@@ -128,7 +128,7 @@ def test_a_job_that_fails_is_logged_and_tried_again(error: Exception, shown: str
 def test_a_job_that_the_system_has_no_thread_for_is_tried_again(
     make: Callable[..., Metastore], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    """The runner ends also where none ever had one."""
+    """The runner also ends if no job ever got a thread."""
     run = Counting()
     runner = Runner(make(compactor_cleaner_interval=0.1), [job(run)])
     refused: list[str] = []

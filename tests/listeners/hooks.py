@@ -65,7 +65,7 @@ class Veto(PreEventListener):
 
 
 class Failing(PostEventListener, EndFunctionListener):
-    """Raises after everything."""
+    """Raises in every call after a change or a function."""
 
     def after(self, event: Event, error: Exception | None) -> None:  # noqa: ARG002
         raise RuntimeError("post-event listener is broken")

@@ -184,7 +184,7 @@ def test_a_row_of_numbers_reads_like_one_that_holds_its_message(event: Event, fo
         message=text.decode() if format_ == PLAIN else compressed(text),
     )
     assert row.message.startswith(ONE)
-    for message in (row.message, text.decode(), wanted.message):  # now, and as older rows have it
+    for message in (row.message, text.decode(), wanted.message):  # the present form, and the forms of older rows
         assert list(events_of(7, row._replace(message=message))) == [wanted]
 
 

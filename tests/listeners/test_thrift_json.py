@@ -35,14 +35,14 @@ def storage(location: str | None = 'file:/w/a b/"k"=ü') -> idl.StorageDescripto
 
 
 def read(name: str, text: Any) -> Any:
-    """Return the struct that Apache Thrift's classes of that name find in a message's value."""
+    """Return the struct in a message's value, read by Apache Thrift's class of that name."""
     inner = orjson.loads(orjson.dumps(text)).encode()
     struct = getattr(ttypes, name)()
     return struct.read(TJSONProtocol(TMemoryBuffer(inner))) or struct
 
 
 def same(ours: Any, theirs: Any) -> bool:
-    """Return whether two structs of one name have the same values, but for fields that ours lacks: their classes have defaults."""
+    """Return whether two structs have the same values. Fields that ours lacks are ignored, because their classes have defaults."""
     if hasattr(ours, "thrift_spec"):
         fields = [field[1] for field in ours.thrift_spec.values() if getattr(ours, field[1]) is not None]
         return all(same(getattr(ours, name), getattr(theirs, name)) for name in fields)

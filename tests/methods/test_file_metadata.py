@@ -1,4 +1,4 @@
-"""Metadata of files, which this server does not keep, and says so."""
+"""Methods for metadata of files. This server does not keep such metadata, and its replies report that."""
 
 from __future__ import annotations
 

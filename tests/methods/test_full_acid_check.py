@@ -1,4 +1,4 @@
-"""Which clients get a full ACID table: those that say that they know such, and Hive 2.3's where it alone made and wrote it."""
+"""Full ACID tables are returned to clients that name a capability. A table that only Hive 2.3 made and wrote is returned to all."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def make(client: Client, parameters: dict[str, str] | None = None) -> None:
 
 
 def write(client: Client) -> None:
-    """Take a write id, as all that write by them do."""
+    """Allocate a write id, as every client does that writes under write ids."""
     txn = client.open_txns(OpenTxnRequest(num_txns=1, user="me", hostname="h")).txn_ids[0]
     client.allocate_table_write_ids(AllocateTableWriteIdsRequest(dbName="default", tableName="t", txnIds=[txn]))
 
 
 def ways(client: Client) -> dict[str, bool]:
-    """Return, by the way to ask, whether the table is given."""
+    """Return for each kind of request whether the table is returned."""
     known = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
     requests = {
         "get_table": lambda: client.get_table("default", "t"),
@@ -148,5 +148,5 @@ def test_spark_makes_no_table_transactional_and_others_do(client: Client) -> Non
     with pytest.raises(MetaException, match="to_transactional"):
         altered(client, table)
     assert "transactional" not in client.get_table("default", "plain").parameters
-    client.get_table_req(GetTableRequest(dbName="default", tblName="plain"))  # as no client of Hive 2.3 asks
+    client.get_table_req(GetTableRequest(dbName="default", tblName="plain"))  # a request that no client of Hive 2.3 sends
     assert altered(client, table).parameters["transactional"] == "true"

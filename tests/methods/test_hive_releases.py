@@ -1,4 +1,4 @@
-"""Where Hive 3's and 4's own clients expect different answers; the cases are those of their own tests."""
+"""Calls for which Hive 3's and Hive 4's own clients expect different answers. The cases are from Hive's own tests."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ PS: dict[str, Callable[[Client, list[str] | None, int], list[Partition]]] = {
 def test_partitions_of_no_leading_values_are_all_where_a_client_may_ask_for_all(
     server: ServerThread, client: Client, tmp_path: Path, method: str
 ) -> None:
-    """So does Hive 4.0.1's server: with a limit it counts first, by a name that no values can make."""
+    """Hive 4.0.1's server does the same. With a limit it first counts, by a name that no values can make."""
     for most, found in ((-1, 2), (0, 0), (1, 1), (5, 2)):
         for values in ([], None):  # type: ignore[var-annotated]
             assert len(PS[method](client, values, most)) == found

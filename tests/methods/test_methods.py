@@ -17,13 +17,13 @@ from metastore.methods.interface.signatures import signature
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "methods.md"
 CHANGING = tuple("create alter drop add append rename truncate update delete grant revoke commit abort seed mark set exchange".split())  # noqa: SIM905
-"""How names of methods begin that change something."""
+"""The beginnings of the names of methods that change something."""
 FOR_THE_CONNECTION = {"set_ugi", "setMetaConf"}
 PACKAGE = Path(metastore.__file__).parent
 CALLERS = ("acid", "app.py", "console", "shadow", "spark", "transfer")
 """Programs that call methods, as clients do. They have to name them."""
 OTHER_WORDS = {"compact", "lock", "open_txns", "unlock"}
-"""Names of methods that also are a protocol, a time, a field and a command."""
+"""Names of methods that are also the names of a protocol, a time, a field and a command."""
 
 
 def test_the_interface_has_305_methods() -> None:
@@ -46,7 +46,7 @@ def test_every_method_has_one_whole_entry() -> None:
 
 
 def test_facts_about_a_method_stand_in_its_entry() -> None:
-    """Its name is in one file. Only programs that call it have it besides."""
+    """The name of a method is in one file, apart from the programs that call methods."""
     files = defaultdict(set)
     for path in PACKAGE.rglob("*.py"):
         within = path.relative_to(PACKAGE).as_posix()

@@ -1,4 +1,4 @@
-"""A client may leave out any field, or send bytes for text: every method then answers with an error that says so in words."""
+"""A client may leave out any field, or send bytes that are not text. The errors of all methods describe that in words."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Skipped = tuple[str, str]
 
 
 class Ends(EndFunctionListener):
-    """Remembers how the last call ended."""
+    """Keeps the error of the last call, None if it succeeded."""
 
     def __init__(self) -> None:
         super().__init__(Config())
@@ -78,7 +78,7 @@ def filled(kind: int, extra: Any, name: str, depth: int, skipped: Skipped | None
 
 
 def struct(cls: Any, depth: int, skipped: Skipped | None) -> Any:
-    """Return a struct with all fields but the skipped one (of the class of that name)."""
+    """Return a struct with all fields except the skipped one, which is the name of a class and of its field."""
     out = cls()
     for field in cls.thrift_spec.values():
         if (cls.__name__, field[1]) != skipped:
@@ -104,7 +104,7 @@ def reachable(cls: Any, depth: int) -> set[Any]:
 
 
 def arguments(method: str) -> Iterator[tuple[str, Any]]:
-    """Yield the argument struct empty, filled to several depths, and whole but for one field."""
+    """Yield a method's argument struct with a text about it: empty, filled to several depths, and complete except for one field."""
     cls = getattr(idl.service, f"{method}_args")
     yield "nothing", cls()
     for depth in range(3):
@@ -141,7 +141,7 @@ def test_every_missing_field_is_reported_in_words(metastore: Metastore, method: 
 
 
 MARK = "no_UTF_8_"
-"""Stands where the bytes of a text are to be none."""
+"""The mark in place of a text whose bytes are then made invalid UTF-8."""
 
 
 def marked(value: Any, path: str) -> Iterator[str]:

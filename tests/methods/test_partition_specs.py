@@ -1,4 +1,4 @@
-"""Partitions by names, values or expressions, with some of their fields, as specs that share storage descriptors: as Hive 4.1 asks."""
+"""Hive 4.1's request for partitions by names, values or expressions: some of their fields, as specs that share storage descriptors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The console's queries stand beside the methods of the interface, and are no second way around them."""
+"""The console's queries supplement the methods of the interface, and do not bypass them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resource plans over the wire: every method has its answer, and every refusal comes as an exception that its method declares."""
+"""Resource plans over the wire: every method has its answer, and every refusal is an exception that its method declares."""
 
 from __future__ import annotations
 

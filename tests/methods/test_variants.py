@@ -1,4 +1,4 @@
-"""The structs of 2.3 that differ from later ones: how its client sends them and expects them."""
+"""The structs of Hive 2.3 that differ from later ones, in the requests and the replies of its clients."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_open_transactions_are_a_set_for_2_3_and_a_list_for_others(server: Serve
 
 
 def test_the_error_of_partition_names_is_in_field_1_for_2_3(server: ServerThread) -> None:
-    """The field of the MetaException there is the field of a NoSuchObjectException since 3.1."""
+    """In Hive 2.3, field 1 of the result is the MetaException. Since 3.1 it is a NoSuchObjectException."""
     with connect(server.uri, timeout=10) as client:
         for call, error in (
             (lambda: None, idl.MetaException),

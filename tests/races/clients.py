@@ -40,7 +40,7 @@ CONTEXT = get_context("fork")
 
 
 def in_processes(work: Callable[[int], T], number: int) -> list[T]:
-    """Run `work` in processes of their own, each with its number; return their results. AssertionError if one fails."""
+    """Run `work` in several processes, each with its number. Return their results. AssertionError if one fails."""
     pipes: dict[Connection, BaseProcess] = {}
     for place in range(number):
         ours, theirs = CONTEXT.Pipe(duplex=False)
@@ -76,7 +76,7 @@ def die() -> None:
 
 
 class Within:
-    """A client in the process of its own server, which never has a socket: the methods of `Client`, without the wire's cost."""
+    """A client with a server in its own process, without a socket. It has the methods of `Client`, without the cost of the wire."""
 
     def __init__(self, config: Config) -> None:
         self._metastore = build(config)
@@ -113,7 +113,7 @@ def open_one(client: Any) -> int:
 
 
 def ask(client: Any, key: int, name: str, kind: int, operation: int) -> tuple[int, int]:
-    """Ask for a lock on a table `database.table`, of a transaction or with 0 of none; return its id and state."""
+    """Request a lock on a table `database.table` for a transaction, or for none (0). Return the lock's id and state."""
     database, _, table = name.partition(".")
     component = LockComponent(
         type=kind, level=LockLevel.TABLE, dbname=database, tablename=table, operationType=operation, isTransactional=True
@@ -127,7 +127,7 @@ def exclusive(client: Any, key: int, name: str) -> tuple[int, int]:
 
 
 def allocate(client: Any, keys: Sequence[int], name: str) -> list[int]:
-    """Give each of the transactions, ascending, a write id in a table."""
+    """Allocate a write id in a table for each of the transactions, in ascending order."""
     database, _, table = name.partition(".")
     request = AllocateTableWriteIdsRequest(dbName=database, tableName=table, txnIds=list(keys))
     return [int(each.writeId) for each in client.allocate_table_write_ids(request).txnToWriteIds]

@@ -1,4 +1,4 @@
-"""Judge the observations of clients of transactional tables: name each anomaly that snapshot isolation forbids. Never asks a server.
+"""Find the anomalies that snapshot isolation forbids in the observations of clients of transactional tables. No server is called.
 
 A table is a list. A transaction appends by writing under its write id, and reads the appends of all write ids that its snapshot sees.
 Times are of one clock, the clients'.
@@ -71,7 +71,7 @@ def judge(history: list[Txn]) -> list[str]:
 
 
 def _leads(first: Txn, last: Txn, visible: dict[int, list[Txn]]) -> bool:
-    """Return whether reads lead from one to the other. Along them the times of the commits ascend, so nothing older needs a look."""
+    """Return whether reads lead from one transaction to the other. Commit times ascend along them, so older transactions are skipped."""
     looked, todo = {last.id}, [last]
     while todo:
         for each in visible[todo.pop().id]:

@@ -1,4 +1,4 @@
-"""Many clients create one thing at a time through two servers: exactly one has made it, and its directory is there."""
+"""Many clients create the same object at once through two servers. Exactly one call succeeds, and the object's directory exists."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Race:
         self._pool = pool
 
     def run(self, work: Callable[[int], Work]) -> Counter[str]:
-        """Let client number n do `work(n)`; return how often each outcome came: "ok" or the name of the error."""
+        """Let client number n do `work(n)`. Return the number of each outcome: "ok", or the name of the error."""
         start = threading.Barrier(len(self.clients))
 
         def one(number: int) -> str:

@@ -23,7 +23,7 @@ def storage(location: str | None = None) -> StorageDescriptor:
 
 
 class Writer(threading.Thread):
-    """Adds one partition after the other to a table of its own, and remembers which were acknowledged."""
+    """Adds one partition after the other to a table of its own, and notes the acknowledged ones and the errors."""
 
     def __init__(self, uri: str, number: int, ended: threading.Event) -> None:
         super().__init__()

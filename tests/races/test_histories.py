@@ -1,4 +1,4 @@
-"""The judge of histories finds each anomaly, and none where there is none."""
+"""The judge of histories finds each anomaly, and none in a correct history."""
 
 from __future__ import annotations
 

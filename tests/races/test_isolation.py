@@ -1,7 +1,7 @@
 """Many clients and servers on one database: snapshot isolation, first committer wins, exclusive locks under kills.
 
-Clients are processes: one of a server process, the others each with a server of its own within it, which costs a third of the wire.
-SCALE (environment METASTORE_TEST_SCALE) is how many transactions, pairs and grants there are. Times are of one clock, that of the clients.
+Clients are processes. One calls a server process. Each other has a server of its own within it, at a third of the cost of the wire.
+SCALE (environment METASTORE_TEST_SCALE) is the number of transactions, pairs and grants. Times are of one clock, the clients'.
 """
 
 from __future__ import annotations
@@ -66,18 +66,18 @@ SCALE = int(os.environ.get("METASTORE_TEST_SCALE", "2000"))
 CLIENTS = 8
 HOT = 3
 STAY = 150
-"""Tables that transactions choose from at a time, and for how many transactions they stay before their database is dropped."""
+"""The number of tables among which transactions choose at a time, and of transactions for which the tables are used."""
 PAIRS = 25
-"""Pairs that are open at a time in a process, each to change a partition of its own."""
+"""The number of pairs of transactions that are open at a time in a process. Each pair changes a partition of its own."""
 BURST = 5000
-"""One in so many transactions makes snapshots large, until the server forgets the aborted transactions."""
+"""One in this number of transactions follows many aborted ones. They make snapshots large until the server forgets them."""
 
 TIMEOUT = 4.0
 BEAT = 1.0
-"""Seconds without heartbeat after which a holder is given up, and by which a heartbeat may be older than the call that made it."""
+"""Seconds without heartbeat after which a holder is given up, and the most seconds by which a heartbeat is older than its call."""
 TICK = 0.5
 POLL = 0.005
-"""Seconds between two runs of the server's housekeeper, and between two questions for a lock."""
+"""Seconds between two runs of the server's housekeeper, and between two checks of a waiting lock."""
 
 
 class Servers:
@@ -119,7 +119,7 @@ def servers(database_url: str, tmp_path: Path) -> Iterator[Servers]:
 
 
 def make_tables(client: Any, database: str, warehouse: Path) -> None:
-    """Make a database with the transactional tables of a period; they may be written to before."""
+    """Make a database with the transactional tables of a period. Transactions may write to the tables before they exist."""
     client.create_database(Database(name=database, locationUri=f"file://{warehouse}/{database}.db"))
     for place in range(HOT):
         sd = StorageDescriptor(
@@ -130,7 +130,7 @@ def make_tables(client: Any, database: str, warehouse: Path) -> None:
 
 
 def transact(client: Any, random: Random, number: int) -> Txn:
-    """Read two tables of those that are in use and write to one or both, or only read."""
+    """Read two of the tables in use, and write to none, one or both of them."""
     asked = time.monotonic()
     txn = Txn(open_one(client), asked=asked)
     snapshot = of_reply(client.get_open_txns(), txn.id)
@@ -155,7 +155,7 @@ def transact(client: Any, random: Random, number: int) -> Txn:
 @pytest.mark.slow
 @pytest.mark.timeout(36000)
 def test_appended_lists_show_snapshot_isolation(servers: Servers, tmp_path: Path) -> None:
-    """Meanwhile databases come and go, snapshots grow to thousands of ids, and the server forgets ids that no reader needs."""
+    """Meanwhile databases are made and dropped, snapshots grow to thousands of ids, and the server forgets ids that no reader needs."""
     servers.start(txn_timeout=30.0)
     next_number, at = CONTEXT.Value("q", 0), CONTEXT.Array("q", CLIENTS)
 
@@ -226,7 +226,7 @@ def test_of_a_conflicting_pair_exactly_one_wins(servers: Servers) -> None:
 
 
 class Held(NamedTuple):
-    """When a client knew that it had a lock, and until when it had a right to it."""
+    """A client's hold of a lock: the time when it saw the grant, the end of its right to the lock, and whether it died."""
 
     table: str
     start: float
@@ -235,7 +235,7 @@ class Held(NamedTuple):
 
 
 class Records:
-    """The locks that processes held, also killed processes: a line each in one file."""
+    """The locks that processes held, killed processes included: one file with a line for each lock."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -262,7 +262,7 @@ def obtain(client: Any, key: int, table: str) -> tuple[int, float]:
 
 
 def hold(client: Any, random: Random, records: Records, mortality: float) -> None:
-    """Hold a lock for the length of a call, every other time in a transaction; die with it sometimes."""
+    """Hold a lock for the length of a call, in half of the cases in a transaction. Die with it, with a probability of `mortality`."""
     key, table = open_one(client) if random.random() < 0.5 else 0, f"db.t{random.randrange(8)}"
     lock, contact = obtain(client, key, table)
     start, right = time.monotonic(), contact + TIMEOUT - BEAT
@@ -286,7 +286,7 @@ LOST = (OSError, TxnAbortedException, NoSuchTxnException, NoSuchLockException)
 @pytest.mark.slow
 @pytest.mark.timeout(36000)
 def test_exclusive_locks_never_overlap_while_clients_and_servers_are_killed(servers: Servers, tmp_path: Path) -> None:
-    """One in two thousand holders is killed, and a server up to four times; after that every table can be had again."""
+    """One in two thousand holders is killed, and a server up to four times. After that every table can be locked again."""
     servers.start(TIMEOUT)
     records, granted = Records(tmp_path / "held"), CONTEXT.Value("q", 0)
 
@@ -343,7 +343,7 @@ def test_exclusive_locks_never_overlap_while_clients_and_servers_are_killed(serv
 @pytest.mark.slow
 @pytest.mark.timeout(36000)
 def test_locks_of_killed_holders_are_free_after_the_time_out(servers: Servers, tmp_path: Path) -> None:
-    """A thousand processes die with a lock on a table each, and others wait for them: not one gets it early, all get it."""
+    """A thousand processes die with a lock on a table each. Others wait for these locks: none gets one early, and all get theirs."""
     servers.start(TIMEOUT)
     number, batch = 1000, 50
     records = Records(tmp_path / "held")
@@ -352,7 +352,7 @@ def test_locks_of_killed_holders_are_free_after_the_time_out(servers: Servers, t
         with servers.connect(place % 4) as mine:
             contact = None
             while contact is None:
-                with suppress(TxnAbortedException):  # a process that the machine let wait for longer than the time-out
+                with suppress(TxnAbortedException):  # the machine paused the process for longer than the time-out
                     _, contact = obtain(mine, open_one(mine) if place % 3 else 0, f"db.d{place}")
             records.add(Held(f"db.d{place}", time.monotonic(), contact + TIMEOUT, died=True))
             die()

@@ -18,7 +18,7 @@ WRITERS, ROUNDS = 8, 12
 
 
 def write(client: Client, number: int) -> list[tuple[str, str]]:
-    """Make changes, of which some fail; return the type and table of the events that the others must have."""
+    """Make changes, of which some fail. Return the type and table of each event of the successful changes."""
     made = []
     for turn in range(ROUNDS):
         name = f"t{number}_{turn}"
@@ -42,7 +42,7 @@ def write(client: Client, number: int) -> list[tuple[str, str]]:
 
 
 def poll(client: Client, ended: threading.Event) -> list[NotificationEvent]:
-    """Read to the end of the log again and again until all writers have ended and nothing more comes."""
+    """Read the log to its end repeatedly, until all writers have ended and there are no more events."""
     seen: list[NotificationEvent] = []
     while True:
         last_turn = ended.is_set()

@@ -1,4 +1,4 @@
-"""Reads of the catalog from a replica: never older than is promised or than one's own changes, and without it from the primary."""
+"""Reads of the catalog from a replica: never older than promised, or than the client's own changes. Without it, from the primary."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def server(servers: Pair, tmp_path: Path) -> Iterator[Server]:
 
 
 def names(server: Server) -> list[str]:
-    """Return the databases that a client sees which has changed nothing."""
+    """Return the databases that a client without changes of its own sees."""
     with connect(server.uri) as client:
         return client.get_all_databases()
 
@@ -56,7 +56,7 @@ def test_reads_are_as_old_as_is_promised_at_the_most(server: Server, servers: Pa
         until(lambda: "first" in names(server))
         servers.run("standby", "SELECT pg_wal_replay_pause()")
         writer.create_database(Database(name="second"))
-        assert "second" in writer.get_all_databases()  # one's own changes are seen at once
+        assert "second" in writer.get_all_databases()  # a client's own changes are seen at once
         assert "second" not in names(server)  # from the replica, which replays nothing
         until(lambda: "second" in names(server), seconds=STALENESS + 20)
         until(lambda: "too far behind" in server.log.read_text())

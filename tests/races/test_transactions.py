@@ -1,6 +1,6 @@
 """Transactions, write ids and locks under many clients of two servers, and at the size that a busy warehouse has.
 
-SCALE (environment METASTORE_TEST_SCALE) is how many open and aborted transactions there are; the clients' work does not depend on it.
+SCALE (environment METASTORE_TEST_SCALE) is the number of open and of aborted transactions. The clients' work does not depend on it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tests.support.acid.txns import (
 
 SCALE = int(os.environ.get("METASTORE_TEST_SCALE", "100000"))
 TURNS = 40
-"""How many transactions each client of a race runs."""
+"""The number of transactions that each client of a race runs."""
 
 
 @pytest.fixture
@@ -246,7 +246,7 @@ def test_everything_at_once_ends(servers: list[Metastore]) -> None:
 
 @pytest.mark.slow
 def test_a_hundred_thousand_open_and_aborted_transactions(servers: list[Metastore]) -> None:
-    """Every list is whole, other calls are answered beside them, and all transactions can be given up."""
+    """Every list is complete, other calls are answered meanwhile, and all transactions can be given up."""
     call = call_of(servers[0])
     opened = [key for _ in range(SCALE // 1000) for key in begin(call, 1000)]
     aborted = [key for _ in range(SCALE // 1000) for key in begin(call, 1000)]

@@ -24,7 +24,7 @@ HIVE_SUPPORT = {"spark.sql.catalogImplementation": "hive"}
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server on SQLite whose cleaner looks every second; compactions are queued by the tests alone."""
+    """A server on SQLite whose cleaner runs every second. Only the tests queue compactions."""
     home = tmp_path_factory.mktemp("spark")
     settings = (
         "hive.compactor.initiator.on=false",
@@ -89,7 +89,7 @@ def make_table(spark: SparkSession, client: Client, request: pytest.FixtureReque
     yield make
     for name, table in made:
         table.close()
-        with suppress(NoSuchObjectException):  # the test has dropped it
+        with suppress(NoSuchObjectException):  # for a table that the test has dropped
             client.drop_table("default", name, True)
 
 

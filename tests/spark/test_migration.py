@@ -1,4 +1,4 @@
-"""A plain table becomes transactional with its rows, and plain again; a table that can not be converted stays as it was."""
+"""A plain table becomes transactional with its rows, and plain again. A table that can not be converted stays unchanged."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_files_get_their_names_back_when_the_table_can_not_be_changed(spark: Spa
 def test_an_insert_waits_until_a_table_is_plain_and_is_refused(
     spark: SparkSession, client: Client, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lock lasts until the tables are exchanged: rows that come meanwhile are not written into the table that is removed."""
+    """The lock lasts until the tables are exchanged: rows that arrive meanwhile are not written into the table that is removed."""
     table = make_table("id int, name string")
     table.insert(spark.sql("select 1 id, 'a' name"))
     name = table.name.split(".")[1]
@@ -204,7 +204,7 @@ def test_an_exchange_that_breaks_off_keeps_the_rows(
 def test_names_of_buckets_stay_when_nobody_knows_whether_the_table_changed(
     spark: SparkSession, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The table may be transactional by then, and Hive reads no other names; a plain table is read by any."""
+    """New names of files are kept when the reply is lost. Hive needs them in a transactional table, and takes any names in a plain one."""
     location = make_plain(client, "unsure", "orc")
     spark.range(3).selectExpr("cast(id as int) id", "'x' name").coalesce(1).write.mode("append").orc(location)
     with monkeypatch.context() as patched:

@@ -1,4 +1,4 @@
-"""Statements that go to the database together: their answers can be read in any order, on each database."""
+"""Statements that are sent to the database together: their answers can be read in any order, on each database."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_statements_and_their_time_are_noted(call: Call, statements: Statements)
 
 
 def test_all_ways_of_running_statements_are_noted(call: Call) -> None:
-    """One row, few rows later, and so many that each driver takes its own way for them."""
+    """One row, a few rows, and so many rows that each driver inserts them in a special way."""
     for number in (1, 20, 12_000):
         work = noted(call, lambda count=number: call.database.write(lambda session: insert(session, count)))
         assert work.sql_seconds > 0
@@ -154,7 +154,7 @@ def test_a_database_that_is_gone_is_waited_for_and_no_other_part_grows() -> None
 
         with ThreadPoolExecutor(1) as other:
             asking = other.submit(ask)
-            assert lost.wait(30)  # it has found its connection broken
+            assert lost.wait(30)  # the call has noticed that its connection is broken
             server.start_again("primary")
             parts = dict(zip(PARTS, asking.result(60), strict=True))
         assert parts["wait"] > sum(parts.values()) / 2
@@ -177,7 +177,7 @@ def test_files_are_a_part_of_their_own_in_every_thread(call: Call) -> None:
 
 
 def test_a_storage_that_is_asked_outside_of_a_transaction_is_files(tmp_path: Path) -> None:
-    """It does not answer at first: the time until it is given up is named, though no transaction was open then."""
+    """The wait for a storage that does not answer counts as `files`, though no transaction was open then."""
     with stalling() as storage:
         warehouse = Warehouse(str(tmp_path), options=storage.s3, timeout=0.5)
         here.time.begin()

@@ -1,4 +1,4 @@
-"""Connections to the database are too few, or end, and no call notices or is done by half."""
+"""Connections to the database are too few, or end: no call fails for that reason, and no call is half done."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_connections_that_end_within_a_change_leave_all_of_it_once(call: Call, m
             end_connections(metastore)
 
     broken = call_of(listening(metastore, Within(end), memory))
-    with suppress(MetaError):  # the connection breaks at COMMIT: the error asks the client to look
+    with suppress(MetaError):  # the connection breaks at COMMIT: the error asks the client to check the outcome
         add_partitions(broken, name, [["1"], ["2"]])
     assert len(memory.seen) == 1
     found = partitions.get_partitions(call, name)
@@ -103,7 +103,7 @@ def test_connections_that_end_within_a_change_leave_all_of_it_once(call: Call, m
 
 
 def test_values_read_before_connections_ended_are_looked_up_again(call: Call, metastore: Metastore) -> None:
-    """The database may be a standby now that lacks the last changes: here they are taken from it while nobody is connected."""
+    """After its loss the database may be a standby without the last changes. The test deletes these while nobody is connected."""
     if metastore.database.driver.name == "sqlite":
         pytest.skip("SQLite has no connections that end")
     for _ in range(3):
@@ -141,7 +141,7 @@ def test_connections_that_end_within_a_read_are_replaced(call: Call, metastore: 
 
 
 def test_a_table_that_another_makes_at_the_same_time_is_no_error(metastore: Metastore) -> None:
-    """Even IF NOT EXISTS fails on the type of another's table that is not seen yet; here a type alone stands for it."""
+    """Even IF NOT EXISTS fails on the type of a table of an open transaction, which is not visible yet. The test makes the type alone."""
     database = metastore.database
     if database.driver.name != "postgresql":
         pytest.skip("a table is not a type there")

@@ -148,7 +148,7 @@ def test_a_change_that_fails_on_the_unchanged_table_fails_once(call: Call, part:
 
 
 def test_a_refusal_costs_as_much_as_the_lock(call: Call, part: Partition, counts: StatementCounts) -> None:
-    """The row was seen while it was locked: nothing is read again, and no statement is sent again."""
+    """A refused call reads nothing again and sends no statement again: the row that it used was locked."""
     missing = deepcopy(part)
     missing.values = ["9"]
     narrower = deepcopy(part)

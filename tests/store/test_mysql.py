@@ -56,7 +56,7 @@ def cursor(connection: mysql_connection.MySQLConnection) -> mysql_connection.MyS
 
 
 def test_the_names_of_pymysql_that_are_not_documented_are_there(connection: mysql_connection.MySQLConnection) -> None:
-    """All that the driver uses of them. A release without one of them needs another driver; pyproject.toml bounds the version."""
+    """All such names that the driver uses exist. A release without one of them needs another driver; pyproject.toml bounds the version."""
     for name in ("_sock", "_next_seq_id", "_execute_command", "_force_close"):
         assert hasattr(connection, name), name
     for module, name in (
@@ -81,7 +81,7 @@ def plain(driver: MySQLDriver) -> Iterator[Any]:
 
 @pytest.mark.parametrize("encrypted", [True, False])
 def test_a_login_by_the_server_s_default_way(driver: MySQLDriver, encrypted: bool) -> None:
-    """The first one too: MySQL 8 keeps a hash of later ones, and without TLS takes a password only with its public key over it."""
+    """The first login works too. MySQL 8 keeps a hash for later ones. Without it and without TLS, its public key encrypts the password."""
     driver.arguments["ssl_disabled"] = not encrypted
     with closing(driver.connect()) as opened:
         opened.cursor().execute("FLUSH PRIVILEGES")  # empties the server's cache of hashes
@@ -321,7 +321,7 @@ VALUES = (
 def test_values_are_those_of_pymysql(
     connection: mysql_connection.MySQLConnection, plain: Any, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many bytes come at a time."""
+    """The values are equal for any number of bytes that the socket returns at a time."""
     cursor: Any = connection.cursor()
     columns = ", ".join(f"c{number} {kind}" for number, kind in enumerate(TYPES))
     for each in (cursor, plain):
@@ -410,7 +410,7 @@ def test_errors_are_those_of_pymysql(cursor: mysql_connection.MySQLCursor, plain
 
 
 def _broken(cursor: mysql_connection.MySQLCursor, statement: str, driver: MySQLDriver) -> None:
-    """See that the connection is broken, now and from now on."""
+    """Check that the connection is broken, at this statement and at later ones."""
     for each in (statement, "SELECT 1"):
         with pytest.raises(pymysql.err.Error) as raised:
             cursor.execute(each)
@@ -418,7 +418,7 @@ def _broken(cursor: mysql_connection.MySQLCursor, statement: str, driver: MySQLD
 
 
 def _kill(driver: MySQLDriver, number: int, when: Callable[[str | None], bool]) -> None:
-    """End a connection as soon as the statement that it runs is as it is to be."""
+    """End a connection as soon as the statement that it runs fulfils the condition."""
     with closing(driver.connect()) as other:
         cursor = other.cursor()
         while True:
@@ -439,7 +439,7 @@ def test_a_connection_that_is_killed_while_idle_is_broken(connection: mysql_conn
 def test_a_connection_that_is_killed_at_work_is_broken(
     connection: mysql_connection.MySQLConnection, driver: MySQLDriver, statement: str, received: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before it answers, and in the midst of that."""
+    """A connection is broken if it is killed before its answer or in the middle of the answer."""
     plain, parts = mysql_connection.MySQLConnection._receive, []
 
     def receive(self: mysql_connection.MySQLConnection, size: int) -> bytes:

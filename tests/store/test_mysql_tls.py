@@ -1,4 +1,4 @@
-"""TLS to MariaDB and MySQL, as the URL of the database asks for it."""
+"""TLS to MariaDB and MySQL, as the URL of the database requests it."""
 
 from __future__ import annotations
 

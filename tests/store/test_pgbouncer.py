@@ -1,4 +1,4 @@
-"""PgBouncer between the server and PostgreSQL: sessions are kept, or parted into transactions, which the server must know."""
+"""PgBouncer between the server and PostgreSQL, by session, and by transaction, which the settings of the server have to declare."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.databases.pgbouncer import PROGRAM, pooler
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="PgBouncer is not installed")
 
 OTHERS = "not pgbouncer and not test_postgresql and not without_statistics and not test_plans"
-"""Not the tests of this file, of prepared statements, and of how those are planned."""
+"""All tests but the ones of this file, of prepared statements, and of query plans."""
 
 
 @pytest.fixture

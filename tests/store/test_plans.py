@@ -45,7 +45,7 @@ from tests.support.catalog.catalog import add_partitions, make_database, make_ta
 from tests.support.catalog.column_statistics import numbers, of
 
 FEW_ROWS = ("catalogs", "json_each")
-"""Tables with few rows; the last is a list that is sent with the call."""
+"""Tables with few rows. The second one is a list that is sent with the call."""
 KEYS = [("k", "string"), ("l", "string")]
 
 
@@ -138,7 +138,7 @@ def test_no_call_reads_a_whole_table(call: Call, plans: dict[str, list[str]]) ->
 
 
 def test_postgresql_compares_no_list_with_each_row(call: Call) -> None:
-    """It would, of names and ids, while it believes that there are few rows: a thousand of ten thousand take 84 ms, not 2."""
+    """PostgreSQL would compare lists of names and ids by row while it assumes few rows: 84 ms, not 2, for a thousand of ten thousand."""
     if call.database.driver.name != "postgresql":
         pytest.skip("the others look for each in an index")
     seen: dict[str, list[str]] = {}
@@ -149,7 +149,7 @@ def test_postgresql_compares_no_list_with_each_row(call: Call) -> None:
 
     def explain(session: Session) -> None:
         for text in seen:
-            if "%(" not in text or text.startswith("DELETE FROM privileges"):  # hardly any partition has some of its own
+            if "%(" not in text or text.startswith("DELETE FROM privileges"):  # few partitions have privileges of their own
                 continue
             names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
             cursor = session.cursor
@@ -167,7 +167,7 @@ def test_postgresql_compares_no_list_with_each_row(call: Call) -> None:
 
 
 def test_postgresql_looks_for_events_without_ids_in_the_index(call: Call) -> None:
-    """Also while it believes that half of the log has none, as it had when that was looked at last."""
+    """The index is used even if the last statistics counted half of the log as events without ids."""
     if call.database.driver.name != "postgresql":
         pytest.skip("the others do not guess how many there are")
     new = [log.LogRow(1, "COMMIT_TXN", None, None, None, "", "json-0.2") for _ in range(log.BATCH * 2)]
@@ -187,7 +187,7 @@ def test_postgresql_looks_for_events_without_ids_in_the_index(call: Call) -> Non
 
 
 def test_mariadb_makes_no_table_to_read_locks(call: Call) -> None:
-    """It has crashed on one that it made to sort them."""
+    """MariaDB makes no temporary table to sort locks: it has crashed on one."""
     if call.database.driver.name != "mysql":
         pytest.skip("the others do not")
     for number in range(200):

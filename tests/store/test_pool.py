@@ -70,7 +70,7 @@ def test_a_newcomer_does_not_pass_the_threads_that_wait() -> None:
         waiting = other.submit(lent.take)
         while not lent.waiting:
             pass
-        lent._idle.append(only)  # idle for a moment, as it is when it comes back
+        lent._idle.append(only)  # idle for a moment, as after its return
         with ThreadPoolExecutor(1) as late:
             second = late.submit(lent.take)
             first = waiting.result(60)
@@ -98,7 +98,7 @@ def test_when_one_breaks_all_that_were_open_then_are_closed() -> None:
         assert each.closed
     fresh = [lent.take() for _ in range(3)]
     assert not {*fresh} & {broken, lying, out}
-    lent.distrust(broken)  # a late report of a connection that is gone: the new ones stay
+    lent.distrust(broken)  # a late report of a lost connection: the new ones stay
     lent.give(fresh[0])
     assert lent.take() is fresh[0]
 
@@ -145,7 +145,7 @@ def test_no_two_threads_have_one_connection_and_there_are_never_more_than_the_si
 
 
 def test_a_call_that_found_no_idle_connection_does_not_wait_again(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database is well: it is not waited for as for one that is gone, and not said to be lost."""
+    """A call without an idle connection does not wait as for a lost database, and does not report a loss: the database works."""
     monkeypatch.setattr(pool, "PATIENCE", 0.0)
     database.read(lambda session: session.rows(sa.select(sa.literal(1))))
     held = [database.pool.take() for _ in range(database.pool.size)]

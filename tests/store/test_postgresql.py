@@ -1,4 +1,4 @@
-"""The cursors on PostgreSQL: values come back unchanged, errors are psycopg's, and a connection remembers so many statements."""
+"""The cursors on PostgreSQL: values are read back unchanged, errors are psycopg's, and remembered statements are bounded."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ VALUES: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("kind", "value"), VALUES)
 def test_values_come_back(connection: postgresql_cursor.PostgreSQLConnection, kind: str, value: Any) -> None:
     cursor = connection.cursor()
-    for _ in range(3):  # at first unprepared, then prepared, then known
+    for _ in range(3):  # at first unprepared, then prepared, then remembered
         assert cursor.execute(f"SELECT %(a)s::{kind}, 7 %% 4, %(a)s::{kind}", {"a": value}).fetchall() == [(value, 3, value)]
     assert len(connection.statements) == 1
 
@@ -140,7 +140,7 @@ ADD, ALL = "INSERT INTO t VALUES (%(a)s)", "SELECT array_agg(a ORDER BY a)::text
 
 
 def test_waiting_statements_go_before_the_next_one(filled: postgresql_cursor.PostgreSQLCursor) -> None:
-    for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
+    for first in range(10, 40, 10):  # at first unprepared, then prepared, then remembered
         filled.enqueue("BEGIN")
         filled.enqueue(ADD, {"a": first})
         filled.enqueue(ADD, {"a": first + 1})
@@ -193,7 +193,7 @@ TAKE = "SELECT pg_advisory_xact_lock(%(key)s), %(long)s::text"
 
 
 def is_taken(key: int) -> bool:
-    """Return whether a transaction has come to hold an advisory lock, within ten seconds."""
+    """Return whether a transaction holds an advisory lock within ten seconds."""
     with psycopg.connect(address(), autocommit=True) as other:
         for _ in range(1000):
             if other.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s", [key]).fetchone():
@@ -203,7 +203,7 @@ def is_taken(key: int) -> bool:
 
 
 def test_a_long_statement_runs_while_the_caller_goes_on(filled: postgresql_cursor.PostgreSQLCursor) -> None:
-    for first in range(10, 40, 10):  # at first unprepared, then prepared, then known
+    for first in range(10, 40, 10):  # at first unprepared, then prepared, then remembered
         filled.enqueue("BEGIN")
         filled.execute("SELECT 1", {})
         filled.enqueue(ADD, {"a": first})
@@ -259,7 +259,7 @@ def test_a_connection_that_can_not_send_is_closed(connection: postgresql_cursor.
     with pytest.raises(psycopg.OperationalError):
         cursor.enqueue(TAKE, {"key": 775, "long": LONG * 1000})
     assert connection.closed
-    cursor.discard_pending()  # nothing is waited for
+    cursor.discard_pending()  # it does not wait for an answer
 
 
 def test_waiting_statements_may_be_long(connection: postgresql_cursor.PostgreSQLConnection) -> None:

@@ -1,7 +1,7 @@
-"""How many SQL statements each operation runs: the same number for one partition and for fifty.
+"""The number of SQL statements of each operation: the same for one partition and for fifty.
 
 The numbers are in statement_counts.json (`tests/support/databases/statement_counts.py`). BEGIN and COMMIT are not counted; the one INSERT
-into the notification log is. A change of a number is a change of speed: say in the commit why.
+into the notification log is. A change of a number is a change of speed: explain it in the commit.
 """
 
 from collections.abc import Callable
@@ -101,7 +101,7 @@ def test_a_database_is_dropped_with_its_tables(call: Call, counts: StatementCoun
 
 
 def test_the_file_holds_nothing_else() -> None:
-    """A test that was renamed or went takes its numbers along."""
+    """The file has no numbers of tests that were renamed or removed."""
     for test, operations in stored().items():
         module, _, function = test.partition(".")
         texts = [path.read_text() for path in Path(__file__).parents[1].rglob(f"{module}.py")]

@@ -1,4 +1,4 @@
-"""Read exactly the rows that a snapshot of a transactional table must see, with no more than the directory rules and pyarrow."""
+"""Read exactly the rows of a snapshot of a transactional table, by the rules for directories and pyarrow alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def snapshot(client: Client, table: Table) -> SeenWriteIds:
 
 
 def events(client: Client, table: Table, partition: str = "") -> list[Event]:
-    """The events that a reader sees now, in the files' order."""
+    """Return the events that a reader sees now, in the files' order."""
     write_ids = snapshot(client, table)
     place = folder(table) / partition
     state = decide([FolderEntry(path.name, path.is_dir()) for path in place.iterdir() if path.is_dir()], write_ids)

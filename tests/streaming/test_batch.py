@@ -80,10 +80,10 @@ def files(table: Table) -> list[str]:
 def test_a_transaction_does_not_begin_on_a_table_that_changed(
     client: Client, make_table: TableMaker, stream: Connect, change: Callable[[Table], None], reason: str | None
 ) -> None:
-    """A rename or another location would leave its rows where nobody reads them."""
+    """After a rename or a change of the location, no reader would find the transaction's rows."""
     table = make_table("id int")
     name = table.tableName
-    with suppress(CanNotWrite), stream(table).batch() as batch:  # the file of a table that was renamed is gone when it is to be ended
+    with suppress(CanNotWrite), stream(table).batch() as batch:  # the batch can not end its file, which a renamed table no longer has
         with batch.transaction():
             batch.write({"id": 1})
         change(table)
@@ -306,7 +306,7 @@ def test_a_commit_that_is_refused_does_not_stop_the_batch(client: Client, make_t
 
 @pytest.mark.parametrize("keys", ["", "day string"])
 def test_statistics_are_no_longer_exact(client: Client, make_table: TableMaker, stream: Connect, keys: str) -> None:
-    """Hive would answer `count(*)` from them."""
+    """A stream marks statistics as outdated. Otherwise Hive would answer `count(*)` from them."""
     accurate = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
     table = make_table("id int", keys, parameters={**accurate, "kept": "yes"})
     partition = {"day": "monday"} if keys else {}
@@ -395,7 +395,7 @@ def test_a_killed_writer_leaves_its_committed_rows(server: Server, client: Clien
 
 
 def test_a_store_that_shows_whole_files_only(client: Client, make_table: TableMaker, stream: Connect) -> None:
-    """An object store is such a store: each transaction has a directory, and its file is whole before the commit."""
+    """An object store needs this: each transaction has a directory, and its file is whole before the commit."""
     table = make_table("id int")
     connection = stream(table)
     connection.storage.grows = False

@@ -72,7 +72,7 @@ def test_a_default_of_now_is_the_wall_clock_of_the_zone(server: Server, client: 
 
 
 def test_a_table_with_a_check_is_not_opened(server: Server, client: Client, make_table: TableMaker) -> None:
-    """Nor is a batch on one that has got a check."""
+    """A table with a check is not opened, and no batch is begun on a table that has got one since."""
     table = make_table("id int")
     name = f"default.{table.tableName}"
     with StreamingConnection(server.uri, name) as connection:

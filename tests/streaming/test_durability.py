@@ -1,4 +1,4 @@
-"""The rows of a stream's commit are on the disk before the server hears of it; a disk that refuses fails the commit."""
+"""The rows of a stream's commit are on the disk before the server is notified. If a disk refuses them, the commit fails."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_disk_that_refuses_the_end_of_a_file_leaves_the_committed_rows(
 
 
 def test_a_file_system_that_does_not_know_this_of_directories(client: Client, make_table: TableMaker, disk: Disk, uri: str) -> None:
-    """Some that are mounted refuse it for them; for a file the same answer is an error."""
+    """EINVAL for a directory is ignored, since some mounted file systems give it for all directories. For a file it is an error."""
     table = make_table("id int")
     with StreamingConnection(uri, f"default.{table.tableName}") as connection:
         disk.refuses = lambda path: errno.EINVAL if Path(path).is_dir() else None

@@ -1,4 +1,4 @@
-"""A stream into an object store, which shows whole files only: S3, played by moto over HTTP."""
+"""A stream into an object store, which shows whole files only. The store is S3, served by moto over HTTP."""
 
 from __future__ import annotations
 

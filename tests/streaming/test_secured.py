@@ -24,7 +24,7 @@ from tests.support.servers.waiting import until
 
 @pytest.fixture
 def server(kdc: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A server that gives up silent transactions soon, with a token of it in the environment."""
+    """A server that gives up silent transactions soon. The environment has a token of the server."""
     secured = Secured(kdc, tmp_path / "home")
     more = {"hive.txn.timeout": "3s", "metastore.acid.housekeeper.interval": "1s", "warehouse": f"{tmp_path}/warehouse", "log_calls": "all"}
     with secured.serve(**more) as started:
@@ -57,7 +57,7 @@ AsUser = Callable[[str], None]
 
 @pytest.fixture(params=["grants", "file"])
 def ruled(request: pytest.FixtureRequest, kdc: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Secured, AsUser]]:
-    """A server on which each of `PRIVILEGES` holds one privilege on a table that is to be made, and a way to be one of its users."""
+    """A server where each user of `PRIVILEGES` gets one privilege on a table, and a function to become one of these users."""
     secured = Secured(kdc, tmp_path / "home")
     monkeypatch.setenv("METASTORE_CLIENT_LOGIN", "token")
     with secured.serve(**secured.rights(request.param, TABLE, PRIVILEGES), warehouse=f"{tmp_path}/warehouse"):
@@ -65,7 +65,7 @@ def ruled(request: pytest.FixtureRequest, kdc: Kdc, tmp_path: Path, monkeypatch:
 
 
 def made(admin: Client, keys: str) -> idl.Table:
-    """Make the table, and grant the privileges on it, which a file of rules may hold already."""
+    """Make the table and grant the privileges on it. A file of rules may contain them already."""
     table = definition(TABLE, "id int", keys)
     admin.create_table_req(idl.CreateTableRequest(table=table, processorCapabilities=CAPABILITIES, processorIdentifier="tests"))
     grant(admin, TABLE, PRIVILEGES)
@@ -105,7 +105,7 @@ def test_a_user_who_may_insert_streams_and_others_leave_nothing_behind(ruled: tu
 
 
 def test_a_writer_of_rows_may_declare_counts_outdated(ruled: tuple[Secured, AsUser]) -> None:
-    """The pipeline changes properties so before each commit, after any kind of write."""
+    """A user with any privilege to write may mark statistics as outdated. The pipeline does so before each commit."""
     secured, as_user = ruled
     with secured.kerberos() as admin:
         made(admin, "k string")

@@ -134,4 +134,4 @@ def test_a_full_disk_fails_no_call() -> None:
     audit = Audit("/dev/full", "json")
     audit.record(Client("a:1"), "drop_table", "d.t", "ok", 0)
     with pytest.raises(OSError, match="No space left"):
-        audit._file.close()  # or its end would be reported as an error of some later test
+        audit._file.close()  # otherwise a later test would report its end as an error

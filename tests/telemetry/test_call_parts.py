@@ -18,7 +18,7 @@ KEYS = [idl.FieldSchema("k", "string", None)]
 
 
 def all_kinds_of_calls(client: Client) -> None:
-    """Reads, changes, directories made and removed, locks, transactions, a long list, failures."""
+    """Make calls of all kinds: reads, changes, changes of directories, locks, transactions, a long list, failures."""
     client.create_database(idl.Database("d"))
     client.create_table(idl.Table("t", "d", sd=STORAGE, parameters={}, partitionKeys=KEYS))
     client.add_partitions([idl.Partition(dbName="d", tableName="t", values=[str(n)], sd=STORAGE) for n in range(300)])

@@ -1,4 +1,4 @@
-"""The numbers of /metrics beside the calls: the pool, statements, caches, running calls, and all of it under Hive's names."""
+"""The metrics that do not count calls: pool, statements, caches, running calls. All metrics under Hive's names."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_hives_names(database_url: str, tmp_path: Path) -> None:
         for _ in range(4):
             client.get_all_databases()
 
-        def counted() -> str:  # a call is counted when its reply is gone
+        def counted() -> str:  # a call is counted after its reply is sent
             found = get(server.uri, "/metrics")[1]
             return found if "api_get_all_databases_total 4.0" in found else ""
 
@@ -145,7 +145,7 @@ def test_both_names_at_once(tmp_path: Path) -> None:
         assert {"api_get_all_databases_total", "metastore_call_seconds"} <= names(text)
         if PROMTOOL is not None:
             done = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
-            assert "error" not in done.stderr, done.stderr  # of names it says only that they are Hive's
+            assert "error" not in done.stderr, done.stderr  # about names it reports only that they are Hive's
 
 
 def test_percentiles_lie_within_their_buckets() -> None:

@@ -1,4 +1,4 @@
-"""Comparisons find every change of every kind, name it, and hold little; selections and rewritten locations choose and change records."""
+"""Comparisons find every change of every kind, name it, and use little memory. Selections and rewritten locations apply to records."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_locations_are_rewritten(dumped: DumpReader, filled: str) -> None:
 
 
 class _Listed:
-    """A reader of records that a test has."""
+    """A reader of the records in a list."""
 
     name = "listed"
     skipped: list[str] = []  # noqa: RUF012

@@ -1,4 +1,4 @@
-"""Files of dumps: one that was cut or changed, or is not a dump, is refused. The commands that make and read them."""
+"""Files of dumps: a truncated or changed dump is refused, and so is any other file. The commands that make and read dumps."""
 
 from __future__ import annotations
 

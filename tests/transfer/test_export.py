@@ -1,4 +1,4 @@
-"""Exports over Thrift: into a server of ours, and the way back into Java's."""
+"""Exports over Thrift: into one of this project's servers, and back into Java's."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_an_export_into_a_server_of_ours(
 
 @pytest.mark.on_one_database
 def test_refused_objects_are_named_and_the_rest_is_written(fresh_database_url: str, tmp_path: Path) -> None:
-    """A function of a database that is not there, between two roles."""
+    """The refused object is a function of a missing database. The roles before and after it are written."""
     function: dict[str, object] = {"class_name": "c", "owner_name": None, "owner_type": None, "create_time": 0, "type": 1, "resources": []}
     given = [
         Record("role", ("one",), {"create_time": 0, "owner_name": None}),
@@ -119,7 +119,7 @@ JAVAS = (*SERVERS_OWN, "numFiles", "totalSize", "numFilesErasureCoded", "COLUMN_
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["postgresql", "mysql"])
 def test_an_export_into_java(dumped: DumpReader, kind: str, tmp_path: Path) -> None:
-    """All but a managed table whose place Java does not allow, which is named; statistics with bit vectors."""
+    """An export to Java keeps bit vectors of statistics. It names the one managed table whose location Java refuses."""
     with contextmanager(databases.fresh)(kind, tmp_path) as url, java_metastore(url, tmp_path / "java") as uri:
         skipped = exported(dumped, uri).skipped
         assert skipped[0].startswith("table hive.sales.acid: create_table_req: A managed table's location should be located within managed")

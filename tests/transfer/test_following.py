@@ -30,7 +30,7 @@ from tests.transfer.conftest import Going, same
 from tests.transfer.test_dumps import run
 
 WITH_A_LOG = pytest.mark.parametrize("going", ["thrift"], indirect=True)
-"""From a source whose log is read. One without is compared each time."""
+"""Runs a test only with a source whose log is read. A source without a log is compared in each round."""
 
 
 def change(going: Going) -> None:
@@ -49,7 +49,7 @@ def change(going: Going) -> None:
     client.create_database(idl.Database(name="later", locationUri=f"{filler.root}/later"))
     client.create_role(idl.Role("fresh", 0, "admin"))
     client.grant_role("fresh", "bob", 1, "admin", 1, False)
-    client.drop_function("sales", "f")  # the last one
+    client.drop_function("sales", "f")  # the last function
     client.drop_role("lead")
     client.drop_database("empty", True, False)
     client.drop_database("@lake#deep", True, False)
@@ -201,9 +201,9 @@ DROPS: dict[str, Callable[[Client], object]] = {
     "list_privileges": lambda client: client.drop_table("sales", "orders", False),
     "get_valid_write_ids": lambda client: client.drop_table("sales", "acid", False),
 }
-"""Functions by the method of the reader before whose first call they drop an object that is asked for."""
+"""Functions that drop an object, by the method of the reader: each runs before the method's first call, which reads the object."""
 QUICK = {"get_catalog", "get_database", "get_function", "get_resource_plan", "get_partition_names"}
-"""Methods that are not left to the slow tests."""
+"""Methods that the quick tests run."""
 
 
 @pytest.mark.on_one_database

@@ -40,7 +40,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
 
 
 def write(client: Client, root: str, number: int) -> None:
-    """Make, change, rename and drop objects of all kinds that events name; each round leaves some of them."""
+    """Make, change, rename and drop objects of all kinds that have events. Each round keeps some of them."""
     filler = Filler(client, root)
     database, table = f"w{number % 3}", f"t{number}"
     if database not in client.get_all_databases():

@@ -27,7 +27,7 @@ from tests.support.servers.servers import serving
 pytestmark = pytest.mark.slow
 WRITERS, SECONDS, SEED = 3, 15, 51
 KINDS_OF_CALLS = 12
-"""Half of `calls`: so many succeed on the slowest machine too."""
+"""The least number of different calls that have to succeed: half of `calls`, which the slowest machine reaches too."""
 
 
 def calls(client: Client, root: str, choose: random.Random) -> Sequence[Callable[[], object]]:
@@ -85,7 +85,7 @@ def test_no_round_fails(way: str, fresh_database_url: str, tmp_path: Path) -> No
     options = ("--db", url, "--set", f"warehouse={tmp_path / 'w'}", "--set", "compactor_cleaner=false")
 
     def keep_writing(number: int, uri: str) -> set[int]:
-        """Return the calls that succeeded, by their places in `calls`."""
+        """Return the indexes in `calls` of the calls that succeeded."""
         choose, done = random.Random(SEED + number), set[int]()
         with connect(uri) as client:
             while not stop.is_set():

@@ -1,4 +1,4 @@
-"""Imports from databases of Java's metastore 4.0.1, which it has filled itself, and from other versions of its schema."""
+"""Imports from databases that Java's metastore 4.0.1 has filled, and from other versions of its schema."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def java(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def imported(java: Java, tmp_path: Path) -> str:
-    """URL of a database of ours that was imported."""
+    """URL of an imported database."""
     url = f"sqlite:///{tmp_path / 'imported.db'}"
     source, target = reader(java.url), writer(url)
     moved = move(source, target, EVERYTHING)
@@ -144,7 +144,7 @@ def test_a_dry_run_reads_all(java: Java) -> None:
 
 
 def test_only_objects_of_wanted_kinds_are_named_as_not_moved(java: Java) -> None:
-    """Open transactions and locks belong to transactions."""
+    """Open transactions and locks are named only if transactions are among the chosen kinds."""
     source = reader(java.url)
     together = [*TOGETHER[0]]
     choices = (selection(kinds=["table"]), selection(without=together), selection(["sales"]), selection(kinds=together))
@@ -154,7 +154,7 @@ def test_only_objects_of_wanted_kinds_are_named_as_not_moved(java: Java) -> None
 
 
 def test_tables_that_are_not_read_belong_to_kinds_of_records() -> None:
-    """Nobody could choose another kind, and the warning would never be shown."""
+    """Otherwise no choice of kinds could include such a table, and its warning would never be shown."""
     assert {kind for kind, _ in NOT_READ.values()} <= {*KINDS}
 
 
@@ -188,12 +188,12 @@ def test_its_log_names_the_changed_objects(java: Java) -> None:
 
 
 ABSENT = {"3.1.0": OLD, "2.3.0": {*OLD, "resource_plan", "schema", "schema_version", "write_id", "write_id_position"}}
-"""Kinds that a version of the schema has no tables for."""
+"""The kinds without tables in a version of the schema."""
 
 
 @pytest.mark.parametrize("version", ABSENT)
 def test_older_schemas(java: Java, version: str, tmp_path: Path) -> None:
-    """With the rows of the newest schema: values without a table or column in the older one are absent, all others are the same."""
+    """An older schema with the newest schema's rows: values without a table or column in it are absent, all others are the same."""
     kind = make_url(java.url).get_backend_name()
     with contextmanager(databases.fresh)(kind, tmp_path) as url:
         make_schema(make_url(url), version)

@@ -1,4 +1,4 @@
-"""Imports from Java's metastore that are killed again and again, from its database and over Thrift, end as one that was not."""
+"""Imports from Java's metastore, from its database and over Thrift: several kills do not change the result."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from tests.support.servers.waiting import until
 from tests.transfer.conftest import dump_of
 
 ABSENT = {"type", "location_grant", "credential", "serde", "property", "replicated_transaction", "min_history", "index", "server"}
-"""Kinds that the filled metastore has no object of; `test_kinds_that_no_call_makes` has them."""
+"""Kinds without an object in the filled metastore. `test_kinds_that_no_call_makes` tests them."""
 
 
 def restored(source: DumpReader, url: str) -> None:
@@ -137,7 +137,7 @@ def leased(target: OwnWriter) -> object:
 
 @pytest.mark.on_one_database
 def test_a_server_goes_on_with_the_restored_content(dumped: DumpReader, fresh_database_url: str, tmp_path: Path) -> None:
-    """New rows get numbers of their own, new transactions and events higher ones."""
+    """New rows get numbers that no restored row has. New transactions and events get higher ids."""
     restored(dumped, fresh_database_url)
     with (
         serving("--db", fresh_database_url, "--set", f"warehouse={tmp_path / 'w'}", home=tmp_path) as server,
@@ -248,7 +248,7 @@ def test_a_killed_restore_goes_on(fresh_database_url: str, tmp_path: Path) -> No
 
 
 def test_a_table_that_is_half_there_is_not_left_so(fresh_database_url: str, tmp_path: Path) -> None:
-    """A batch of its partitions is written when the restore breaks off: the next restore removes them and begins the table again."""
+    """If a restore is interrupted after a batch of a table's partitions, the next one removes them and begins the table again."""
     source = large(tmp_path / "large", 1, 7000)
 
     def broken_off() -> Iterator[Record]:
@@ -294,7 +294,7 @@ def test_records_out_of_order_are_refused(fresh_database_url: str) -> None:
 
 @pytest.mark.on_one_database
 def test_objects_without_their_table_are_reported_once(fresh_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also when another transaction was in the way, so that they are written again."""
+    """Each object is reported once, even if a conflict makes the writer repeat its transaction."""
     target = OwnWriter(Database(fresh_database_url))
     target.begin()
     write, attempts = target.database.write, count()

@@ -1,4 +1,4 @@
-"""Moves of a part: the rest of the target stays, and readers see the rows of transactional tables as at the source."""
+"""Moves of a part: the rest of the target stays, and readers see the same rows of transactional tables as at the source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FROM_A_SERVER = pytest.mark.parametrize("going", ["thrift"], indirect=True)
 FROM_A_DATABASE = pytest.mark.parametrize("going", ["database"], indirect=True)
 WHOLE_DATABASES = selection(["*"])._replace(with_transactions=True)
 PATHS = {"default": "default.more", "@lake#deep": "lake.deep.more"}
-"""Patterns for the table `more` of databases."""
+"""Patterns that select the table `more`, by the name of its database."""
 PARTS = (["sales.acid"], ["sales.o*"], ["sales.*"], ["empty", "default", "lake.*.*"])
 
 
@@ -69,7 +69,7 @@ def seen_in_more(client: Client, database: str = "default") -> tuple[int, list[i
 
 @pytest.mark.on_one_database
 def test_parts_make_a_whole(going: Going, tmp_path: Path) -> None:
-    """Each part comes twice; objects of the other parts stay, such as constraints, privileges, schemas and write ids."""
+    """Each part is moved twice. Objects of other parts stay, such as constraints, privileges, schemas and write ids."""
     transactional(going.client, "default")
     for url in databases.fresh("sqlite", tmp_path):
         with closing(writer(url)) as target:
@@ -128,7 +128,7 @@ def test_readers_see_the_same_rows_of_a_table_that_was_exported_alone(going: Goi
 @pytest.mark.on_one_database
 @FROM_A_SERVER
 def test_transactions_that_begin_during_an_import_are_not_part_of_it(going: Going, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that is read of transactions is of one moment, so that no write id belongs to one that did not come."""
+    """All data of transactions is read at one moment, so that no write id belongs to a transaction that is not imported."""
     ask = Calls.ask
 
     def slow(self: Calls, method: str, *arguments: Any, **more: Any) -> Any:
@@ -151,7 +151,7 @@ def test_transactions_that_begin_during_an_import_are_not_part_of_it(going: Goin
 @pytest.mark.on_one_database
 @FROM_A_DATABASE
 def test_readers_of_java_see_the_same_rows(going: Going, tmp_path: Path) -> None:
-    """Java's server would show none above the lowest aborted write id: it gets a further one, with which no rows are written."""
+    """Java's server gets a further write id, without rows. Otherwise it would show no rows above the lowest aborted write id."""
     transactional(going.client, "default")
     for url in databases.fresh("postgresql", tmp_path):
         with java_metastore(url, tmp_path / "java") as uri, closing(writer(uri)) as target, connect(uri) as client:
@@ -161,7 +161,7 @@ def test_readers_of_java_see_the_same_rows(going: Going, tmp_path: Path) -> None
 
 @pytest.mark.on_one_database
 def test_rows_stay_unseen_when_another_part_follows_later(going: Going, tmp_path: Path) -> None:
-    """The source forgets aborted transactions when their table is dropped, and by `commit_txn` one that counted as aborted over Thrift."""
+    """The source forgets aborted transactions of a dropped table, and commits an open one that an import over Thrift counted as aborted."""
     transactional(going.client, "default")
     url = f"sqlite:///{tmp_path / 'part.db'}"
     with closing(writer(url)) as target:
@@ -190,7 +190,7 @@ def changed(client: Client, folder: Path) -> None:
 @FROM_A_DATABASE
 @pytest.mark.parametrize("use", [used, changed])
 def test_a_target_that_was_in_use_is_refused(going: Going, use: Callable[[Client, Path], None], tmp_path: Path) -> None:
-    """Its transactions and events have ids that are others' at the source. A server that only answered has done no harm."""
+    """A target that changed used ids of transactions and events that are others' at the source. A server that only answered did no harm."""
     options = ("--db", going.url, *QUIET, "--set", f"warehouse={tmp_path / 'target'}")
     with serving(*options, home=tmp_path / "target") as server, connect(server.uri) as client:
         client.get_all_databases()
@@ -213,7 +213,7 @@ def test_a_target_that_was_in_use_is_refused(going: Going, use: Callable[[Client
 @pytest.mark.on_one_database
 @FROM_A_DATABASE
 def test_an_interrupted_import_goes_on_in_a_database_that_a_server_had_used(going: Going, tmp_path: Path) -> None:
-    """Ids that were given out before the first table came are no reason to refuse. Events have all of theirs before the source's."""
+    """Ids that a target used before its first table is imported are not a reason to refuse it. All its own events precede the source's."""
 
     def interrupted(record: Record) -> Record:
         if record.kind == "position":
@@ -279,7 +279,7 @@ def test_a_table_is_not_rewritten_without_objects_that_go_with_it(going: Going, 
 @pytest.mark.on_one_database
 @FROM_A_DATABASE
 def test_versions_of_schemas_without_columns_have_ids_of_their_own(going: Going, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches begin above the last version that is there, with columns or not."""
+    """Each batch begins above the last version that was written, with columns or without."""
     monkeypatch.setattr(own_writer, "BATCH", 1)
     name = idl.ISchemaName(catName="hive", dbName="default", schemaName="bare")
     going.client.create_ischema(

@@ -85,7 +85,7 @@ def test_reads_are_compared_and_changes_go_to_the_primary(pair: tuple[Any, Any],
         with connect(new.uri) as client:
             assert not [name for name in client.get_all_databases() if name.startswith("made")]
         counts = shadow.end()
-    assert counts["get_table"]["different"] == 2  # of the table that differs, read twice
+    assert counts["get_table"]["different"] == 2  # the table that differs, read twice
     assert counts["get_table_objects_by_name"] == {"different": 1}
     assert {name for name, found in counts.items() if set(found) != {"same"}} == {"get_table", "get_table_objects_by_name"}
     assert {"create_database", "open_txns", "heartbeat"}.isdisjoint(counts)
@@ -109,7 +109,7 @@ def test_a_secondary_that_is_gone_holds_nobody_up(pair: tuple[Any, Any], tmp_pat
 
 
 def test_a_secondary_that_hangs_holds_nobody_up(pair: tuple[Any, Any], tmp_path: Path) -> None:
-    """Only a limited number of calls waits for it; calls beyond that are dropped and counted."""
+    """Only a limited number of calls waits for the secondary. Calls beyond that are dropped and counted."""
     old, _ = pair
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         uri = f"thrift://127.0.0.1:{silent.getsockname()[1]}"

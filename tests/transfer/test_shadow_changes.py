@@ -46,7 +46,7 @@ def table(name: str) -> Any:
 
 
 def test_changes_go_to_both(pair: tuple[Server, Server], tmp_path: Path) -> None:
-    """Before the client has its reply; transactions and locks have the same numbers, and are kept alive on both sides."""
+    """Both sides have a change before the client's reply. Ids of transactions and locks are the same, and both sides keep them alive."""
     old, new = pair
     with shadowing(old.uri, new.uri, tmp_path / "shadow", "--send-changes") as shadow:
         with connect(shadow.uri) as client, connect(new.uri) as direct:
@@ -85,7 +85,7 @@ def test_a_change_that_one_side_refuses_is_a_difference(pair: tuple[Server, Serv
 
 @pytest.mark.parametrize("accepts", [True, False])
 def test_moves_in_one_warehouse(tmp_path: Path, accepts: bool) -> None:
-    """The secondary finds the directories moved, which it takes only if it is set to."""
+    """The secondary finds the directories already moved. It accepts that only with its setting for that."""
     with ExitStack() as stack:
         old, new = both(stack, tmp_path, "--set", f"accept_moved_directories={str(accepts).lower()}")
         shadow = stack.enter_context(shadowing(old.uri, new.uri, tmp_path / "shadow", "--send-changes"))
@@ -139,7 +139,7 @@ def test_all_clients_find_the_same_state_on_both_sides(pair: tuple[Server, Serve
 
 
 def test_a_secondary_that_is_gone_and_comes_back(tmp_path: Path) -> None:
-    """The client has the primary's answers meanwhile, and the user whom it named is named to the secondary again."""
+    """The client gets the primary's answers meanwhile. Afterwards the shadow sends the user's name to the secondary again."""
     with ExitStack() as stack:
         old = stack.enter_context(serving("--workers", "1", home=tmp_path / "old"))
         again = ("--workers", "1", "--port", str(free_port()))
@@ -166,7 +166,7 @@ def test_a_secondary_that_is_gone_and_comes_back(tmp_path: Path) -> None:
 
 
 def test_a_method_that_the_primary_lacks_is_not_sent(tmp_path: Path) -> None:
-    """The client will ask for the same in another way."""
+    """The secondary does not get the call: the client will repeat its request by another method."""
     dialect = Dialect("binary", framed=False)
     reply = write_message(
         dialect, "create_table_req", TMessageType.EXCEPTION, 0, TApplicationException(TApplicationException.UNKNOWN_METHOD, "none such")

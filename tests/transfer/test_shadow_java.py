@@ -65,7 +65,7 @@ def shadow(sides: Sides, tmp_path: Path) -> Iterator[Shadow]:
 
 
 def check(shadow: Shadow, *asked: str) -> None:
-    """Check that methods were asked, and that each difference is one of the explained ones."""
+    """Check that the methods were called, and that each difference is an explained one."""
     counts = shadow.end()
     assert {*asked} - {*counts} == set()
     assert {method: found for method, found in counts.items() if not {*found} <= {"same", "different", "unknown"}} == {}
@@ -154,7 +154,7 @@ ICEBERG = (
 
 
 def test_spark(sides: Sides, shadow: Shadow, tmp_path: Path) -> None:
-    """Tables of its own and of Iceberg."""
+    """Spark makes and reads its own tables, and tables of Iceberg."""
     python, spark = interpreter()
     settings = (
         f"spark.jars={iceberg_jar(spark, tmp_path)}",

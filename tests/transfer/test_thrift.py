@@ -1,4 +1,4 @@
-"""Imports over Thrift from a server of ours, as from any other: objects that the interface returns arrive, the others are named."""
+"""Imports over Thrift from a server of this project, as from any other: objects that it returns are imported, the others are named."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_part_over_thrift(served: tuple[str, str]) -> None:
 
 
 class Recorder:
-    """A client that answers from a table of results and notes when it was called, and how many were at work."""
+    """A client that answers from a table of results and notes the time of each call."""
 
     def __init__(self, results: dict[str, Any], noted: list[float], pause: float = 0.0) -> None:
         self.results, self.noted, self.pause = results, noted, pause

@@ -60,7 +60,7 @@ def put(warehouse: Warehouse, location: str, data: bytes = b"data") -> None:
 
 @pytest.fixture
 def unprivileged_folder() -> Iterator[Path]:
-    """An existing folder in which this process, which is not root meanwhile, may not write."""
+    """A folder in which this process may not write: it is not root during the test."""
     base = Path(tempfile.mkdtemp(prefix="metastore-"))
     folder = base / "closed"
     folder.mkdir()

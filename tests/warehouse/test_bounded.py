@@ -23,7 +23,7 @@ class Prompt(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
 
 
 def test_a_driver_that_is_loaded_slowly_is_no_file_system_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine takes seconds to import one."""
+    """The import of a driver, which takes seconds on a busy machine, does not count as a wait for the file system."""
 
     def slowly(_protocol: str) -> type[Any]:
         threading.Event().wait(2 * TIMEOUT)

@@ -1,4 +1,4 @@
-"""Directories are made, moved, deleted and counted on every kind of file system, and nothing that is another's is touched."""
+"""Directories are made, moved, deleted and counted on every kind of file system. Directories of others stay untouched."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def test_of_two_that_make_a_directory_one_has_made_it(local: Warehouse) -> None:
 
 
 def test_an_empty_directory_made_by_another_is_not_swallowed_by_a_move(local: Warehouse, tmp_path: Path) -> None:
-    """The system's rename takes an empty directory's place; ours must claim the name first."""
+    """The system's rename replaces an empty directory. This package's rename must claim the name first."""
     put(local, f"{local.root}/t/f")
     (tmp_path / "wh" / "u").mkdir()
     inode = (tmp_path / "wh" / "u").stat().st_ino

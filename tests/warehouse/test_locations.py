@@ -1,4 +1,4 @@
-"""Locations are read as Hadoop writes them and come back as they came."""
+"""Locations are parsed as Hadoop writes them, and written back unchanged."""
 
 import pytest
 from hypothesis import given

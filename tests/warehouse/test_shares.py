@@ -1,4 +1,4 @@
-"""Work on many directories is shared out to threads where that is faster, and after an error no thread works on."""
+"""Work on many directories is divided among threads where that is faster. After an error no thread continues."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def threads_of(shares: Shares, seconds: float, items: int) -> int:
 
 
 def test_slow_calls_get_more_threads_and_fast_ones_none() -> None:
-    assert max(threads_of(Shares(4), PAUSE, 100) for _ in range(5)) == 4  # of a busy machine one may compute for long
-    assert min(threads_of(Shares(4), 0, 100) for _ in range(20)) == 0  # of a busy machine one may be slow
+    assert max(threads_of(Shares(4), PAUSE, 100) for _ in range(5)) == 4  # several tries: a busy machine may be slow to start threads
+    assert min(threads_of(Shares(4), 0, 100) for _ in range(20)) == 0  # several tries: on a busy machine a fast call may be slow
     assert threads_of(Shares(1), PAUSE, 20) == 0
     assert threads_of(Shares(4), PAUSE, SAMPLE) == 0
 

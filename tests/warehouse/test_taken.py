@@ -1,4 +1,4 @@
-"""Data that is taken away can be put back until it is deleted, and nothing else is touched by either."""
+"""Data that is taken away can be put back until it is deleted. Neither touches any other data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deleted data goes where Hadoop's TrashPolicyDefault puts it."""
+"""Deleted data is moved where Hadoop's TrashPolicyDefault moves it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call that fails leaves the directories as they were, and a killed one leaves entries of its work in the journal."""
+"""A call that fails leaves the directories unchanged. A killed one leaves entries of its work in the journal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tree(folder: Path) -> set[str]:
 
 @contextmanager
 def failing(warehouse: Warehouse) -> Iterator[MadeDirectories]:
-    """A call that fails when all is made."""
+    """A call that fails after all its directories are made."""
 
     def end() -> None:
         raise RuntimeError

@@ -1,4 +1,4 @@
-"""One frame for calls of Thrift and for queries of the console: both are noted, reported and remembered alike."""
+"""Calls of Thrift and queries of the console run in the same frame: both are noted, reported and remembered in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hive and Spark write, change and compact the same transactional tables, and each reads the rows that the other left."""
+"""Hive and Spark write, change and compact the same transactional tables, and each reads the rows that the other wrote."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEEDS = [int(seed) for seed in os.environ.get("METASTORE_TEST_SEEDS", "4").split
 STEPS = int(os.environ.get("METASTORE_TEST_STEPS", "14"))
 """The steps of each random workload; a step with Hive takes up to 20 seconds."""
 POOL = "spark"
-"""Compactions of this pool are Spark's, all others are those of Hive's worker."""
+"""The pool of Spark's compactions. All others are run by Hive's worker."""
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional' = 'true', 'no_auto_compaction' = 'true')"
 INSERT_ONLY = "TBLPROPERTIES ('transactional' = 'true', 'transactional_properties' = 'insert_only', 'no_auto_compaction' = 'true')"
 
@@ -35,7 +35,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 class Both:
-    """One table as Spark and as Hive know it."""
+    """One table in Spark and in Hive."""
 
     def __init__(self, spark: SparkSession, story: Story, name: str) -> None:
         self.spark = spark
@@ -50,7 +50,7 @@ class Both:
         return self.spark.createDataFrame(list(rows), schema)
 
     def read(self, columns: str = "*", where: str = "true") -> Rows:
-        """Return rows as text, sorted, once Hive and Spark have read the same. Readers of Spark let go of the files."""
+        """Return rows as sorted text, after a check that Hive and Spark read the same ones. Spark's readers are closed afterwards."""
         by_hive = sorted(self.story.sql(f"SELECT {columns} FROM {self.name} WHERE {where}"))
         with as_hive(self.spark):
             found = self.table.toDF().where(where).selectExpr(*split(columns)).collect()
@@ -80,7 +80,7 @@ class Both:
         self.story.until(lambda: all(state in ended for _, state in self.story.compactions(self.name)))
 
     def kinds(self, partition: str = "") -> list[str]:
-        """Return the names of directories without the compactor's transaction."""
+        """Return the names of directories, without the transaction id of a compaction."""
         return [name.partition("_v")[0] for name in self.story.directories(self.name, partition)]
 
 
@@ -106,7 +106,7 @@ def text(value: object) -> str:
 
 
 def split(columns: str) -> list[str]:
-    """Take expressions apart at the commas that stand outside of brackets."""
+    """Split expressions at the commas outside of brackets."""
     out, depth = [""], 0
     for letter in columns:
         depth += (letter in "([") - (letter in ")]")
@@ -354,7 +354,7 @@ def test_random_work_of_both(make: Maker, story: Story, clauses: str, seed: int)
 
 
 def _merge(both: Both, changes: list[tuple[int, int, str]], *, by_spark: bool) -> None:
-    """Delete rows whose id can be divided by three, change others that are there, insert those that are not."""
+    """Delete rows with an id divisible by three, change the other existing ones, insert the missing ones."""
     if by_spark:
         merge = both.table.merge(both.rows(*changes), "target.id = source.id AND target.k = source.k")
         merge.whenMatchedDelete("target.id % 3 = 0").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()

@@ -1,4 +1,4 @@
-"""Hive finds the rows that Spark wrote in the buckets where it looks for them, and Spark those of Hive."""
+"""Hive and Spark each find the rows of the other in the buckets where they look for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hive reads and changes tables after statements of Spark: some failed, and some moved rows."""
+"""Hive reads and changes tables after statements of Spark. Some of these failed, and some moved rows."""
 
 from __future__ import annotations
 

@@ -122,13 +122,13 @@ CHANGES = {
     "varchar(10)": (["'abc'", "'abc  '"], ["string", "varchar(20)", "char(5)"]),
     "char(10)": (["'abc'"], ["string", "varchar(20)"]),
 }
-"""Values, and the types that Hive lets a column have then."""
+"""Values by the old type of a column, and the new types that Hive allows for it."""
 
 
 @pytest.mark.parametrize("writer", ["Hive", "Spark"])
 @pytest.mark.parametrize("kind", ["full", "ORC", "Parquet"])
 def test_types_that_change_mean_the_same(spark: SparkSession, story: Story, kind: str, writer: str) -> None:
-    """Before and after a compaction. In Parquet Hive fails for days, and decimals of Spark, that became text, and rounds ints."""
+    """Both read the same, also after a compaction. In Parquet Hive fails for days and Spark's decimals as text, and rounds ints."""
     changes = [(old, new) for old, (_, wanted) in CHANGES.items() for new in wanted]
     if kind == "Parquet":
         changes = [each for each in changes if each[0] not in ("date", "decimal(5,2)") and each != ("int", "double")]

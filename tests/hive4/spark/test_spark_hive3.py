@@ -1,6 +1,6 @@
 """Hive 3's reader, which needs the metadata of Hive's own writer, reads files of Spark: several stripes and deletes, in small splits.
 
-The directories of compactions have names, of Hive 4's, that Hive 3 does not know.
+Compactions are not tested: their directories have names of Hive 4, which Hive 3 does not support.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hive reads files of several stripes that Spark wrote, with deletes, however it splits and filters them, and trusts their metadata."""
+"""Hive reads files of several stripes that Spark wrote, with deletes, for all ways to split and filter them. It trusts their metadata."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def make(story: Story) -> None:
 
 
 def check(story: Story, want: set[int]) -> None:
-    """Let Hive read the table in each of its ways; its answers are those of a set."""
+    """Check that Hive reads a set of ids from the table, in each of its ways to read."""
     total = [(str(len(want)), str(sum(want)))]
     for filtered in ("true", "false"):
         for vectorized in ("true", "false"):
@@ -55,7 +55,7 @@ def check(story: Story, want: set[int]) -> None:
 
 
 def key_indexes(story: Story, folder: Path) -> list[bool]:
-    """Return for each file of the table whether Hive's own tool finds its index of keys true."""
+    """Return for each file of the table whether its index of keys is right by Hive's own tool."""
     files = sorted(story.place.warehouse.glob(f"{story.name}.db/t/*/bucket_*"))
     command = java(folder, classpath(), "org.apache.hadoop.hive.ql.io.orc.FixAcidKeyIndex", "--check-only", *map(str, files))
     output = subprocess.run(command, env=variables(folder), capture_output=True, text=True, check=True, cwd=folder).stdout
@@ -66,7 +66,7 @@ def key_indexes(story: Story, folder: Path) -> list[bool]:
 
 @pytest.mark.parametrize("described", [True, False], ids=["described", "bare"])
 def test_stripes_and_deletes(spark: SparkSession, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, described: bool) -> None:
-    """Files without the metadata, as Spark leaves them on object stores, are read as well; those of a compaction have it."""
+    """Hive also reads files without the metadata, which Spark writes to object stores. Files of a compaction have it."""
     if not described:
         for module in ("writing.writing", "compaction.spark_rewriter"):
             monkeypatch.setattr(f"metastore.spark.{module}.describe", lambda *args, **names: None)

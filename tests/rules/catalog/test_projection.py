@@ -1,4 +1,4 @@
-"""Partitions as specs, where their table or they themselves have no place. With a server: `tests/methods/test_partition_specs.py`."""
+"""Partitions as specs, if their table or the partitions have no location. With a server: `tests/methods/test_partition_specs.py`."""
 
 import pytest
 

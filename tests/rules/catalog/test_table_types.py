@@ -246,7 +246,7 @@ def test_a_table_may_become_transactional_but_not_cease_to_be() -> None:
 @pytest.mark.parametrize("mode", ["legacy", "strict"])
 @pytest.mark.parametrize("parameters", [{}, {"transactional": "false"}])
 def test_external_tables_by_default_are_made_where_they_are_wanted(mode: str, parameters: dict[str, str]) -> None:
-    """Also who could write transactional ones, and where managed ORC tables become such."""
+    """That includes clients that can write transactional tables, and servers on which managed ORC tables become transactional."""
     wanted = table(parameters=parameters, formats=FORMATS["ORC"])
     found = translate(wanted, mode, CLIENTS["full ACID writer"], as_external=True, create_as_acid=True)
     assert (found.table.tableType, found.root) == ("EXTERNAL_TABLE", "external")

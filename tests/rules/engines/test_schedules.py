@@ -15,7 +15,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def due(schedule: str, after: datetime, count: int = 3) -> list[str]:
-    """Return the next times, "none" behind the last one."""
+    """Return the next times, with "none" after the last one."""
     found: list[str] = []
     while len(found) < count:
         time = next_time(schedule, after)

@@ -1,4 +1,4 @@
-"""Filter strings: those of every client generation are read, all others are refused with a clear error."""
+"""Filter strings of every client generation are read. All others are refused with a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated filters: prefixes of names never lose a match, many partitions are judged as each would be."""
+"""Generated filters: prefixes of names never lose a match, and many partitions are judged like each one alone."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_narrowing_never_loses_a_match(node: Node, partitions: list[tuple[str, s
 
 
 def plainly(node: Node, columns: list[tuple[str, str]], values: tuple[str, str, str]) -> bool:
-    """Judge one partition of texts and an int by reading the tree, as slowly as it says."""
+    """Return whether a partition of two texts and an int matches: a slow, direct evaluation of the tree."""
     if isinstance(node, And):
         return all(plainly(child, columns, values) for child in node.children)
     if isinstance(node, Or):
@@ -115,7 +115,7 @@ def plainly(node: Node, columns: list[tuple[str, str]], values: tuple[str, str, 
 def test_many_partitions_are_judged_as_each_would_be(node: Node, partitions: list[tuple[str, str, str]]) -> None:
     columns = [("a", "string"), ("b", "varchar(30)"), ("c", "int")]
     if "_" in str(node).replace(DEFAULT_PARTITION, "") or f"like', value='{DEFAULT_PARTITION}" in str(node):
-        return  # a wildcard of LIKE, which this knows nothing of
+        return  # a wildcard of LIKE, which `plainly` does not support
     found = select_partitions(node, columns, partitions)
     assert found.positions == [number for number, values in enumerate(partitions) if plainly(node, columns, values)]
     assert not found.unjudged or any(value in ("", DEFAULT_PARTITION) for values in partitions for value in values)

@@ -1,4 +1,4 @@
-"""Hive's serialised expressions: read as Hive wrote them, judged as Hive judges, and never a surprise from other bytes."""
+"""Hive's serialised expressions are read as Hive wrote them and judged as Hive judges. Other bytes are refused."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 NOT_UNDERSTOOD = {"year(d) = 2020"}
-"""Functions whose objects hold more than is read here."""
+"""Expressions with functions whose serialised objects have classes that this server does not read."""
 MORE_THAN_HIVE = {
     "upper(ds) = 'A' OR n = 5", "n = 5 AND upper(ds) = 'A'", "ds > n", "cast(ds AS int) > 5", "f IN (1.5, 2)",
 }  # fmt: skip
-"""Functions that are not computed, texts that may be no numbers, floats beside decimals: more partitions may match than Hive says."""
+"""More partitions may match than in Hive: functions that are not computed, texts that may not be numbers, floats beside decimals."""
 FIRST = EXPRESSIONS["ds > '2020'", "4.0.1"].data
 
 
@@ -162,7 +162,7 @@ class Writer:
         return self.new("org.apache.hadoop.hive.serde2.typeinfo.PrimitiveTypeInfo") + self.text("boolean")
 
     def conjunction(self, levels: int, *, twice: bool) -> bytes:
-        """Return `levels` conjunctions in each other, the innermost of a column; `twice` refers to each one's argument again."""
+        """Return `levels` nested conjunctions, the innermost of a column. With `twice`, each refers to its argument again."""
         plan = "org.apache.hadoop.hive.ql.plan.ExprNode"
         if levels == 0:
             return self.new(plan + "ColumnDesc") + self.text("col") + b"\0\0" + self.text("tab") + self.boolean()
@@ -254,7 +254,7 @@ def test_structs_are_looked_up_as_each_would_be_compared(rows: list[tuple[str, i
 
 
 class ConstantInUsedMemory(Constant):
-    """A constant at the place of one that nobody holds any more: memory may be given out again at any time, so it is here each time."""
+    """A constant in the memory of a freed one. Python may reuse freed memory at any time; this class does so each time."""
 
     places: ClassVar[list[Self]] = []
 

@@ -85,7 +85,7 @@ def test_a_text_equals_a_number_as_it_is_written_and_may_equal_it_otherwise(
 
 @pytest.mark.parametrize("text", ["k > 7", "k <= 7", "k between 7 and 9", "7 < k", "k >= 7.5"])
 def test_no_text_is_less_or_greater_than_a_number(text: str) -> None:
-    """As texts 10 < 7, as numbers not: a client that is refused filters by itself."""
+    """As texts 10 < 7, but not as numbers. A client whose filter is refused filters by itself."""
     for partitions in ([], [["7"]]):
         with pytest.raises(MetaError, match="Filtering is supported only on partition keys of type string"):
             select_partitions(parse(text), [("k", "string")], partitions)

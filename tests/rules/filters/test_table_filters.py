@@ -1,4 +1,4 @@
-"""Table filters: which tables `get_table_names_by_filter` selects."""
+"""Table filters: the tables that `get_table_names_by_filter` selects."""
 
 from __future__ import annotations
 

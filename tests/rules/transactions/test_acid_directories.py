@@ -227,7 +227,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def clean(self) -> None:
-        """As the cleaner does: when no reader is older than the last compaction."""
+        """Clean as the cleaner does, if no reader is older than the last compaction."""
         write_ids, _ = self.now()
         oldest = min((transactions.high_watermark for _, transactions in self.snapshots), default=self.transaction)
         if oldest != self.transaction:

@@ -88,7 +88,7 @@ def test_a_transaction_does_not_wait_behind_those_who_wait_for_it() -> None:
     assert blocker([on(READ, "t")], 10, [held, direct]) == Blocked(on(READ, "t"), direct)  # another transaction takes its turn
     granted = Earlier(4, 1, 11, on(READ, "t"))
     assert blocker([on(EXCLUSIVE, "t")], 7, [held, direct, granted]) == Blocked(on(EXCLUSIVE, "t"), granted)
-    elsewhere = Earlier(2, 1, 8, on(EXCLUSIVE, "u"), is_waiting=True)  # for a third
+    elsewhere = Earlier(2, 1, 8, on(EXCLUSIVE, "u"), is_waiting=True)  # waits for a third transaction
     assert blocker([on(READ, "u")], 7, [held, elsewhere]) == Blocked(on(READ, "u"), elsewhere)
     both = [Earlier(2, number, 8, on(EXCLUSIVE, table), is_waiting=True) for number, table in enumerate(("s", "t"), 1)]
     assert blocker([on(READ, "s")], 7, [held, *both]) is None  # a request waits as a whole

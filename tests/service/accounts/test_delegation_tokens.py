@@ -87,7 +87,7 @@ def test_a_proxy_gets_the_tokens_of_its_user(secured: Metastore) -> None:
     token = read_token(service.issue(acting, None, ""))
     assert service.find_valid(secured, token.identifier).login == Login("alice", "token", real_user="oozie")
     named = logged_in(secured, "oozie")
-    named.client.user = "carol"  # as set_ugi leaves it, once it has allowed that
+    named.client.user = "carol"  # as after a set_ugi that was allowed
     assert read_identifier(read_token(service.issue(named, "carol", "")).identifier).owner == "carol"
 
 
@@ -198,7 +198,7 @@ def test_a_text_that_is_not_a_token_is_refused(alice: Call, text: str | None) ->
 def test_only_tokens_past_their_end_are_removed(secured: Metastore, alice: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "_BATCH", 2)
     kept = read_token(service.issue(alice, "alice", "yarn"))
-    set_valid_until(secured, kept, now_ms() - 1)  # to be renewed still
+    set_valid_until(secured, kept, now_ms() - 1)  # it can still be renewed
     old = [secrets.token_bytes(16) for _ in range(5)]
     for identifier in old:
         ended = StoredToken(b"x", "alice", "", "", now_ms() - 1, now_ms() - 1)

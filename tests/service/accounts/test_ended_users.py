@@ -129,7 +129,7 @@ def test_a_token_ends_with_the_key_that_it_came_from(make_metastore: MetastoreMa
 
 
 class Meanwhile:
-    """Does something in another thread as soon as a function was called, and gives it the time in which it would be done."""
+    """Starts `act` in another thread after the first call of a function, and waits up to a second for its end."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, act: Callable[[], object]) -> None:
         self._before = getattr(module, name)
@@ -183,7 +183,7 @@ def test_no_token_is_given_out_during_a_revocation(
 
 
 class Nobody(Authorizer):
-    """Lets carl do everything, and nobody else anything."""
+    """Allows carl everything, and all other users nothing."""
 
     def __init__(self, _config: object) -> None:
         pass

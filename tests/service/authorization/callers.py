@@ -30,7 +30,7 @@ class Caller:
             struct = getattr(idl.service, f"{method}_args")()
             names = [field[1] for field in struct.thrift_spec.values()]
             for name, value in (*zip(names, args, strict=False), *kwargs.items()):
-                setattr(struct, name, deepcopy(value))  # as the wire makes them again for each call
+                setattr(struct, name, deepcopy(value))  # the wire makes new objects for each call
             assert self.metastore.authorizer is not None
             guard = Guard(self.metastore.authorizer)
             entry = METHODS[method]
@@ -44,7 +44,7 @@ As = Callable[..., Caller]
 
 
 def table(database: str, name: str, owner: str | None = None, location: str | None = None, keys: Sequence[str] = ()) -> Any:
-    """Return a table that may be made."""
+    """Return a table that can be created."""
     text = [idl.FieldSchema(name=each, type="string") for each in ("a", "b")]
     sd = idl.StorageDescriptor(
         cols=text, location=location, inputFormat="in", outputFormat="out", parameters={}, serdeInfo=idl.SerDeInfo(serializationLib="l")
@@ -56,7 +56,7 @@ def table(database: str, name: str, owner: str | None = None, location: str | No
 
 
 def partition(of: Any, value: str, location: str | None = None) -> Any:
-    """Return a partition that may be added to a table."""
+    """Return a partition that can be added to a table."""
     sd = idl.StorageDescriptor(**{**vars(of.sd), "location": location})
     return idl.Partition(dbName=of.dbName, tableName=of.tableName, values=[value], sd=sd, parameters={})
 

@@ -1,4 +1,4 @@
-"""Objects of one user, and a call of each method of the interface that names them. Which user may do something is not decided here."""
+"""Objects of one user, and a call of each method of the interface that names them. The rights of users are not decided here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metastore.client import Client
 
 OWNER = "olga"
 HUSH = "hush"
-"""A part of each name that no call sends: a caller who reads it in a reply has learnt it there."""
+"""A part of each name that no call sends. A reply that contains it has disclosed such a name."""
 
 
 class Names(NamedTuple):
@@ -22,7 +22,7 @@ class Names(NamedTuple):
     database: str
     table: str
     other: str
-    """A table like it."""
+    """A second table like `table`."""
     function: str
     schema: str
     role: str
@@ -67,7 +67,7 @@ def constraints(names: Names) -> list[tuple[str, Any]]:
 
 
 def resource_plan() -> list[tuple[str, Any]]:
-    """Return methods that make a resource plan with all that calls name of one, each with its request: all names are "x"."""
+    """Return methods that make a resource plan and all its parts that calls name, each with its request. All names are "x"."""
     of_plan = {"resourcePlanName": "x", "ns": "x"}
     trigger = idl.WMTrigger(triggerName="x", triggerExpression=f"{HUSH} > 1", actionExpression=HUSH, **of_plan)
     return [

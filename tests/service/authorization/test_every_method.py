@@ -30,7 +30,7 @@ def as_user(uri: str, user: str, stack: ExitStack) -> Client:
 
 
 class World:
-    """A server on a database, and three who call it."""
+    """A server on a database, and three clients: an admin, the owner of the objects, and a user without rights."""
 
     def __init__(self, uri: str, database: Database, stack: ExitStack, folder: Path) -> None:
         self.uri, self.database = uri, database
@@ -55,7 +55,7 @@ class World:
 
 @pytest.fixture(scope="session", params=["sqlite", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("postgresql", "mysql"))])
 def database_kind(request: pytest.FixtureRequest) -> str:
-    """SQLite; the others, where each of these tests takes ten seconds, among the slow tests."""
+    """SQLite, and among the slow tests the other kinds, on which each of these tests takes ten seconds."""
     return str(request.param)
 
 
@@ -118,7 +118,7 @@ def test_a_user_without_rights_changes_nothing_and_learns_nothing(world: World) 
 
 
 WHOLE = ("@hive#", "@hive#!", "@hive#*", "@ hive #", "@hive#kept_*", "*", "")
-"""Texts that name no database, or perhaps all of a catalog."""
+"""Texts that name no database, or possibly all databases of a catalog."""
 
 
 def test_no_way_to_name_a_catalog_shows_hidden_objects(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

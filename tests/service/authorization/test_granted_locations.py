@@ -1,4 +1,4 @@
-"""Where stored privileges let data lie."""
+"""The locations of data that stored privileges allow."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_location_outside_needs_a_right_to_it(root: Caller, as_user: As, serve
 
 
 def test_a_table_that_lies_beside_its_location_needs_a_right_to_that_place(root: Caller, as_user: As, server: Metastore) -> None:
-    """As Hive 4 makes one that it will drop without its data: the name of the directory ends with the transaction."""
+    """Hive 4 makes such a table if it will drop it without its data: the name of the directory ends with the transaction's id."""
     root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
     bob, place = as_user("bob"), "file:/tmp/elsewhere/bobs"
     location_grants.grant(server.database, "bob", USER, place)
@@ -108,7 +108,7 @@ def test_a_database_lies_at_its_default_place_or_where_one_may(root: Caller, as_
 
 
 def test_a_spec_of_partitions_is_judged_by_where_they_will_lie(root: Caller, as_user: As) -> None:
-    """Put together from a location and a path, of which one that is absent counts as the text null, as in Java."""
+    """The place consists of a location and a path. An absent one counts as the text null, as in Java."""
     root.grant_privileges(bag("INSERT", "bob", dbName="shop", objectName="orders"))
     root.create_table(table("shop", "ordersnull", "olga"))
     bob = as_user("bob")
@@ -124,7 +124,7 @@ def test_a_spec_of_partitions_is_judged_by_where_they_will_lie(root: Caller, as_
 
 @pytest.fixture
 def crowded(root: Caller, as_user: As) -> Caller:
-    """Bob, who may create in `shop` and insert into `orders`, where olga has tables in the way that he may not see."""
+    """Bob, who may create in `shop` and insert into `orders`. Tables of olga that he may not see are in the way."""
     root.grant_privileges(bag("CREATE", "bob", dbName="shop"))
     root.grant_privileges(bag("INSERT,ALTER,DELETE", "bob", dbName="shop", objectName="orders"))
     home, orders = root.get_database("shop").locationUri, root.get_table("shop", "orders").sd.location

@@ -286,7 +286,7 @@ def test_tables_are_found_together_as_one_by_one(root: Caller, as_user: As, monk
     root.grant_privileges(bag("SELECT", "bob", dbName="other", objectName="prices"))
     bob = as_user("bob", "staff")
     expected = ["orders", "prices", "t_group", "t_role", "t_user"], ["prices"]
-    assert (bob.get_tables("shop", "*"), bob.get_tables("other", "*")) == expected  # asked for one by one
+    assert (bob.get_tables("shop", "*"), bob.get_tables("other", "*")) == expected  # each table is asked for by itself
     assert (bob.get_all_tables("shop"), bob.get_all_tables("other")) == expected
     monkeypatch.setattr(decision, "MOST_NAMED", 0)
     assert (bob.get_tables("shop", "*"), bob.get_tables("other", "*")) == expected
@@ -296,7 +296,7 @@ def test_tables_are_found_together_as_one_by_one(root: Caller, as_user: As, monk
 
 
 def test_an_owner_without_a_type_is_a_user(root: Caller, as_user: As, server: Metastore) -> None:
-    """As rows may have it that came from a metastore before Hive 3."""
+    """Rows that were taken from a metastore before Hive 3 may lack the type."""
     root.create_table(table("shop", "old", "una"))
     untyped = sa.update(tables).where(tables.c.name == "old").values(owner_type=sa.null())
     server.database.write(lambda session: session.execute(untyped))
@@ -357,7 +357,7 @@ def test_a_dropped_table_leaves_no_rights_to_its_successor(root: Caller, as_user
 
 
 def test_in_the_database_default_everybody_creates_and_has_no_more(root: Caller, as_user: As) -> None:
-    """It is the role public's, as Hive makes it."""
+    """The role public owns the database `default`, as in Hive."""
     root.create_table(table("default", "theirs", "olga"))
     bob = as_user("bob")
     bob.create_table(table("default", "mine"))
@@ -378,7 +378,7 @@ def test_in_the_database_default_everybody_creates_and_has_no_more(root: Caller,
 
 @pytest.fixture
 def bobs(root: Caller, as_user: As, tmp_path: Path) -> Caller:
-    """Bob, who has a database, and in another catalog one that is called as olga's."""
+    """Bob, who has a database, and in another catalog a database with the name of olga's."""
     root.create_catalog(idl.CreateCatalogRequest(idl.Catalog(name="other", locationUri=f"file:{tmp_path}/other")))
     for catalog, name in (("hive", "bobs"), ("other", "shop")):
         root.create_database(idl.Database(name=name, catalogName=catalog, ownerName="bob"))
@@ -425,7 +425,7 @@ def test_the_right_to_alter_a_function_does_not_change_its_owner(root: Caller, a
 
 
 def test_the_right_to_alter_a_database_does_not_change_its_owner(root: Caller, as_user: As) -> None:
-    """A name that comes alone empties owner and parameters, as on Hive's own metastore."""
+    """An alteration with only a name empties owner and parameters, as in Hive's own metastore."""
     root.create_database(idl.Database(name="adb", ownerName="olga", ownerType=USER, parameters={"k": "v"}))
     root.grant_privileges(bag("ALTER", "bob", dbName="adb"))
     bob = as_user("bob")

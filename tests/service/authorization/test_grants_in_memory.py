@@ -1,4 +1,4 @@
-"""The memory that a process keeps of roles and privileges: when it is renewed."""
+"""A process's memory of roles and privileges, and the moments when it is renewed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_revoked_right_does_not_hold_while_another_caller_reads_the_change(
         first = threads.submit(eve.get_all_databases)
         assert reads.wait(60)
         second = threads.submit(bob.get_all_databases)
-        wait([second], timeout=0.3)  # an answer by the rights before the change would be there by then
+        wait([second], timeout=0.3)  # an answer by the old rights would have been given by then
         may_read.set()
         assert (first.result(60), second.result(60)) == (["default"], ["default"])
 
@@ -71,7 +71,7 @@ def test_a_table_is_read_without_a_further_statement(root: Caller, as_user: As, 
     bob, seen = as_user("bob"), list[str]()
     bob.get_table_req(request)
     server.database.observer = seen.append
-    for _ in range(3):  # in the first a second may be over, after which changes are looked for
+    for _ in range(3):  # at the first, a second may have passed, after which the server looks for changes
         seen.clear()
         bob.get_table_req(request)
         if len(seen) == 1:

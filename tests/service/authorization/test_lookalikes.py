@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 OWN_CATALOG, OWN_DATABASE, INTRUDER = "own_catalog", "own_database", "mallory"
 CATALOG_FIELDS = ("catName", "catalogName", "cat_name", "catalog")
 Leaf = tuple[Any, Any]
-"""A struct and the name of a field of it, or a list and a place in it."""
+"""A struct and the name of one of its fields, or a list and an index."""
 
 
 def make_lookalikes(world: World, names: Names, folder: str) -> None:
@@ -71,7 +71,7 @@ def of_the_other(admin: Client, names: Names) -> list[str]:
 
 
 def leaves(value: Any) -> Iterator[Leaf]:
-    """Yield where texts stand in arguments."""
+    """Yield the leaf of each text in arguments."""
     inner = vars(value).items() if isinstance(value, TPayload) else enumerate(value) if isinstance(value, list) else ()
     for key, each in inner:
         if isinstance(each, str):
@@ -138,7 +138,7 @@ def test_names_of_ones_own_open_nothing_of_others(world: World, tmp_path: Any) -
             make_lookalikes(world, names, str(tmp_path))
             fields = {field[1]: getattr(args, field[1]) for field in args.thrift_spec.values()}
             reply = outcome(partial(world.nobody.call, method, **fields))
-            if HUSH in repr(reply).replace(f"{HUSH}_cc", ""):  # the name of a constraint that is sent
+            if HUSH in repr(reply).replace(f"{HUSH}_cc", ""):  # the request has this name of a constraint
                 wrong.append(f"{method} tells with {what}: {reply}")
             after = of_the_other(world.admin, names)
             if after != before:

@@ -49,7 +49,7 @@ LAKE = "s3://bucket/lake/t"
 
 
 def policy(number: int, user: str, accesses: Sequence[str], **resources: str) -> dict[str, Any]:
-    """Return a policy that lets a user do something with resources, as Ranger's administration has it."""
+    """Return a policy that allows a user accesses to resources, in the form of Ranger's administration."""
     return {
         "id": number, "name": f"policy {number}", "service": SERVICE, "serviceType": "hive", "isEnabled": True, "isAuditEnabled": False,
         "resources": {name: {"values": [value], "isExcludes": False, "isRecursive": name == "url"} for name, value in resources.items()},
@@ -100,7 +100,7 @@ ASKED = [
     Access(SEE, CATALOG, "hive"), Access(CREATE, CATALOG, "hive", "new"), Access(ADMINISTER, SERVER),
     Access(CREATE, ROLE, name="r", grant=True),
 ]  # fmt: skip
-"""Each kind of question, all of which Ranger has to understand."""
+"""Each kind of question. Ranger has to understand all of them."""
 
 
 def words(access: Access) -> str:

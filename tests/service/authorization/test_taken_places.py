@@ -42,7 +42,7 @@ def external(name: str, location: str, database: str = "shop") -> idl.Table:
 
 
 def ways_to(mallory: Caller, place: str, database: str) -> list[Callable[[], object]]:
-    """Return every way of a user to lay something at a place: a table, a partition, a new place of a table, metadata of Iceberg."""
+    """Return every call by which a user puts something at a place: a table, a partition, a table's new location, Iceberg's metadata."""
     moved, iceberg = mallory.get_table("shop", "mine"), external("squat", f"{home(mallory, database)}/squat", database)
     moved.sd.location = place
     iceberg.parameters["metadata_location"] = f"{place}/metadata/0.json"

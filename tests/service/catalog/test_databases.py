@@ -131,7 +131,7 @@ def test_databases_of_one_name_in_two_catalogs_share_no_directory(
 def test_where_a_transactional_table_of_a_database_elsewhere_lies(
     make_metastore: MetastoreMaker, tmp_path: Path, external: bool, below: str
 ) -> None:
-    """With two roots as in 4.0.1, with one in its database's location (record 46)."""
+    """With two roots it is placed as in 4.0.1. With one root it is in its database's location (record 46)."""
     roots = {"external_warehouse": str(tmp_path / "external")} if external else {}
     metastore = make_metastore(table_translation="strict", warehouse=str(tmp_path / "warehouse"), **roots)
     catalogs.create_startup_objects(metastore)

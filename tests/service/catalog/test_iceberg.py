@@ -1,4 +1,4 @@
-"""Snapshots of Iceberg tables, as their metadata files have them."""
+"""Snapshots of Iceberg tables, read from their metadata files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ METADATA: dict[str, Any] = {
 
 
 def lake(call: Call, content: bytes, name: str = "v2.metadata.json", outside: str = "") -> TableName:
-    """Make an Iceberg table whose metadata file holds something."""
+    """Make an Iceberg table, and a metadata file with a content."""
     made = make_table(call, "lake", kind="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE", "table_type": "ICEBERG"})
     table = find_table(call, made)
     folder = Path(table.sd.location.removeprefix("file:")) / "metadata"

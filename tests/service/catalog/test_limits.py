@@ -16,7 +16,7 @@ from tests.support.catalog.catalog import add_partitions, make_table
 
 def test_a_partition_name_of_800_characters(call: Call) -> None:
     name = make_table(call, "t", keys=[("k", "string")])
-    with pytest.raises(MetastoreError, match=r"too long|Data too long"):  # of a file's name, on SQLite and PostgreSQL
+    with pytest.raises(MetastoreError, match=r"too long|Data too long"):  # on SQLite and PostgreSQL the name of the directory is too long
         add_partitions(call, name, [["v" * 800]])
     assert partitions.get_partition_names(call, name) == []
 

@@ -82,7 +82,7 @@ def test_roles_are_made_granted_and_dropped(call: Call) -> None:
     assert [each.roleName for each in roles.get_role_grants(call, "bob", USER)] == ["analyst", "public"]
     roles.revoke_role(call, "analyst", "bob", USER, option_only=True)
     assert not roles.get_principals(call, "analyst")[0].grantOption
-    for _ in range(2):  # the second time there is nothing to take, as Java's server allows
+    for _ in range(2):  # the second call has nothing to revoke, which Java's server allows
         roles.revoke_role(call, "analyst", "bob", USER)
     with pytest.raises(NoSuchObject, match="does not have the grant option"):
         roles.revoke_role(call, "analyst", "bob", USER, option_only=True)
@@ -253,7 +253,7 @@ def make_connector(call: Call, name: str) -> HiveObjectRef:
 
 
 def test_privileges_on_connectors(call: Call) -> None:
-    """As 4.0.1 answers; but there `revoke` finds none of them."""
+    """The answers are as in 4.0.1, except that its `revoke` does not find these privileges."""
     pg, my = make_connector(call, "pg"), make_connector(call, "my")
     grant(call, privilege(pg, "ALL", grantOption=True), privilege(on(CONNECTOR, objectName="PG"), "select,insert", "carol"))
     grant(call, privilege(my, "ALL", "team", GROUP))

@@ -127,7 +127,7 @@ def test_partitions_of_an_external_table_are_registered_altered_and_renamed(reac
 
 @pytest.fixture
 def asked() -> list[str]:
-    """The paths that a file system `mute` was asked for, which it answers about none."""
+    """The paths that a file system `mute` was asked for. It does not answer for any of them."""
     import fsspec
     from fsspec.implementations.memory import MemoryFileSystem
 
@@ -206,7 +206,7 @@ def test_a_file_in_the_way_is_no_lost_storage(call: Call, tmp_path: Path) -> Non
 
 @pytest.fixture
 def lost(make_metastore: MetastoreMaker) -> Call:
-    """A call to a server with a managed table, its partition and its database on a file system that it had a driver for."""
+    """A call to a server with a managed table, its partitions and its database on a file system for which it no longer has a driver."""
     import fsspec
     from fsspec.implementations.memory import MemoryFileSystem
 

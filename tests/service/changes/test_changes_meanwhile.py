@@ -48,7 +48,7 @@ def test_one_that_is_aborted_meanwhile_is_not_committed(logged: Call, operation:
 
 @pytest.mark.parametrize("is_done", [True, False])
 def test_a_commit_of_a_change_that_nobody_knows_of_is_looked_after(logged: Call, monkeypatch: pytest.MonkeyPatch, is_done: bool) -> None:
-    """The connection breaks at the first commit, which was done or not."""
+    """The connection breaks at the first commit, which was done or not. In both cases the change is done once."""
     if logged.database.driver.name != "mysql":
         pytest.skip("the others say that they do not know")
     key = begin_one(logged)

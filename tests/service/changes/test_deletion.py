@@ -217,7 +217,7 @@ def test_a_refused_change_leaves_all_data(refusing: Call, tmp_path: Path, drop: 
 def test_a_truncation_that_fails_half_way_leaves_all_data(
     call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failing: int
 ) -> None:
-    """Its directories are renamed one by one and made again: one of them can not be made."""
+    """A truncation renames directories one by one and makes them again. Here one of them can not be made."""
     name, before = filled(call, tmp_path)
     real, calls = Warehouse.make, itertools.count(1)
 

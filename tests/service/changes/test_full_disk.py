@@ -1,4 +1,4 @@
-"""A database whose disk is full takes no change by half, is said to take none, and is used again once there is room."""
+"""A database with a full disk takes no change in part, is reported as taking none, and is used again once there is room."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def small_sqlite(folder: Path) -> Iterator[tuple[Database, Callable[[], Room]]]:
 @contextmanager
 def small_postgresql(folder: Path) -> Iterator[tuple[Database, Callable[[], Room]]]:
     """A database in a tablespace on a file system of 64 MB."""
-    place = Path(tempfile.mkdtemp())  # pytest's own can not be entered by another user
+    place = Path(tempfile.mkdtemp())  # another user can not enter pytest's own directory
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", str(place)], capture_output=True, check=False).returncode:
         place.rmdir()
         pytest.skip("a file system can not be mounted here")
@@ -134,7 +134,7 @@ def test_a_lock_file_that_can_not_be_opened_is_named(tmp_path: Path) -> None:
 
 
 def test_a_lost_connection_stays_noted_when_changes_are_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two things that end by themselves, each with a line of its own."""
+    """A lost connection and refused changes end independently of each other, each with a line of its own in the log."""
     monkeypatch.setattr(contact, "CALM", 0.0)
     known = contact.Contact("sqlite:///m.db")
     with known.noted():

@@ -1,4 +1,4 @@
-"""Two servers change one database at a time, in a chosen order: one call stands in its open transaction when the other begins."""
+"""Two servers change one database at a time, in a chosen order: one call is in its open transaction when the other begins."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ REFRESH = 0.12
 
 
 def during(first: Metastore, second: Metastore, holds: Work, comes: Work) -> tuple[MetastoreError | None, MetastoreError | None]:
-    """Begin `comes` on the second server while `holds` on the first has made all its changes and not committed; return both errors.
+    """Begin `comes` on the second server when `holds` on the first has made all its changes, but not committed. Return both errors.
 
     The first commits when the second waits for it, or has ended. Writers of SQLite wait before they begin.
     """

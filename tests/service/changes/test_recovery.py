@@ -399,7 +399,7 @@ def test_a_start_waits_for_a_process_that_is_being_killed(metastore: Metastore, 
 
 
 def test_recovery_waits_for_a_rename_that_may_still_be_committed(metastore: Metastore, call: Call, tmp_path: Path) -> None:
-    """Moved back too early, the data would lie where no table is."""
+    """If the data was moved back too early, it would be where no table is."""
     warehouse = tmp_path / "warehouse"
     found = find_table(call, make_table(call, "t"))
     assert found.id is not None

@@ -37,7 +37,7 @@ def hanging_store() -> Iterator[Stalling]:
 
 @pytest.fixture
 def store(hanging_store: Stalling) -> Iterator[Stalling]:
-    """The store, which at the end closes the connections of the test. To make a client of S3 takes a second."""
+    """The store, which closes the connections of the test at its end. Making a client of S3 takes a second."""
     hanging_store.reached.clear()
     yield hanging_store
     hanging_store.go.set()
@@ -46,13 +46,13 @@ def store(hanging_store: Stalling) -> Iterator[Stalling]:
 
 @pytest.fixture
 def waiting(make_metastore: MetastoreMaker, metastore: Metastore, store: Stalling) -> Callable[[float], Call]:
-    """Make a server that waits so many seconds for the store."""
+    """Makes a server that waits the given seconds for the store, and returns a call to it."""
     return lambda timeout: call_of(make_metastore(filesystem_options=store.s3, warehouse_timeout=timeout))
 
 
 @pytest.fixture
 def call(waiting: Callable[[float], Call]) -> Call:
-    """A server that hardly waits for the store. It has a database and a table with a partition there, and a managed table."""
+    """A call to a server that waits one second for the store. It has a database and a table with a partition there, and a managed table."""
     made = waiting(1.0)
     create_database(made, Database(name="d", locationUri="s3://bucket/d"))
     make_table(made, "managed", keys=KEYS)
@@ -121,7 +121,7 @@ def test_one_that_did_not_answer_is_not_asked_again_at_once(waiting: Callable[[f
     slow = waiting(1.0)
     with pytest.raises(MetaError, match="no answer within"):
         slow.warehouse.exists("s3://bucket/x")
-    assert store.reached.wait(60)  # a busy machine takes more than the time to make a client of S3
+    assert store.reached.wait(60)  # a busy machine takes longer than the time limit to make a client of S3
     store.reached.clear()
     for location in ("s3://bucket/x", "s3a://bucket/y"):
         with pytest.raises(MetaError, match="a moment ago"):

@@ -79,7 +79,7 @@ def test_staging_folders_of_aborted_transactions_are_deleted(
 
 
 def test_staging_folders_of_all_ended_transactions_are_deleted(call: Call, make_metastore: MetastoreMaker) -> None:
-    """A commit may not have deleted its own, and a transaction may be forgotten before a cleaning."""
+    """A commit may have left its folder, and a transaction may be forgotten before a cleaning."""
     name, folder = acid_table(call)
     committed, aborted, forgotten, opened = (acid.begin(call.metastore) for _ in range(4))
     acid.intend(call.metastore, name, aborted, acid.allocate(call.metastore, name, aborted))
@@ -140,7 +140,7 @@ def test_a_delta_that_is_aborted_in_part_is_left_for_a_compaction(call: Call, ma
 def test_a_delta_of_a_stream_that_is_aborted_in_part_is_left_for_a_compaction_of_its_partition(
     call: Call, make_metastore: MetastoreMaker, tmp_path: Path, place: str
 ) -> None:
-    """Its aborted transaction did not say into which partitions it wrote."""
+    """The aborted transaction did not declare the partitions that it wrote to."""
     name, folder = acid_table(call, keys=(("k", "string"),))
     where = {"by default": folder / "k=2", "below the table": folder / "another", "outside": tmp_path / "outside"}[place]
     add_partitions(call, name, [["1"], ["2"]])

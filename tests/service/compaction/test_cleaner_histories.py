@@ -55,7 +55,7 @@ def snapshot(call: Call, transaction: int) -> Snapshot:
 
 
 class History:
-    """One table; each write id is one row, which a file of its name stands for."""
+    """A table in which each write id has one row: a file whose name is the write id."""
 
     def __init__(self, call: Call) -> None:
         table = f"t{next(NUMBERS)}"
@@ -219,13 +219,13 @@ NAMES = [name for name, (weight, _) in ACTIONS.items() for _ in range(weight)]
 
 
 def steps_of(seed: int) -> list[tuple[str, int]]:
-    """Return forty steps: drawn evenly, which lists of Hypothesis are not, so that most histories go far."""
+    """Return forty steps, drawn evenly, so that most histories are long. Lists of Hypothesis are not drawn evenly."""
     source = random.Random(seed)
     return [(source.choice(NAMES), source.randrange(100)) for _ in range(40)]
 
 
 def replay(call: Call, seed: int) -> None:
-    """Run one history, looking at every reader after every step."""
+    """Run one history, and check every reader after every step."""
     history = History(call)
     for name, pick in steps_of(seed):
         ACTIONS[name][1](history, pick)
@@ -236,7 +236,7 @@ def replay(call: Call, seed: int) -> None:
 @pytest.mark.on_one_database
 @pytest.mark.parametrize("seed", [2144, 98098668, 41668573])
 def test_histories_that_once_went_wrong(make_metastore: MetastoreMaker, call: Call, seed: int) -> None:
-    """A second compaction beside one that had not committed; a cleaner that counted a commit which an open reader does not see."""
+    """The faults: a second compaction beside an uncommitted one, and a cleaner that counted a commit which an open reader does not see."""
     replay(call_of(make_metastore(compactor_aborted_number=0)), seed)
 
 

@@ -52,7 +52,7 @@ class Entry:
 
 
 class Queue(RuleBasedStateMachine):
-    """One database whose queue starts empty; entries are picked by number, also ones that are not there."""
+    """One database whose queue starts empty. Entries are picked by number, missing entries included."""
 
     call: Call
     impatient: Metastore
@@ -63,7 +63,7 @@ class Queue(RuleBasedStateMachine):
         self.model: dict[int, Entry] = {}
 
     def teardown(self) -> None:
-        """Leave nothing that another history's workers could get."""
+        """End all entries that the workers of another history could get."""
         for key, entry in self.model.items():
             if entry.state in FOLLOWS[FAILED]:
                 compaction_workers.mark_failed(self.call, CompactionInfoStruct(id=key))

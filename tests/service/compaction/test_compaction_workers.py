@@ -50,7 +50,7 @@ def test_the_next_transaction_is_known_once_the_workers_is_over(call: Call, outc
 @pytest.mark.parametrize("marked_first", [True, False])
 @pytest.mark.parametrize("kind", [TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION])
 def test_the_commit_is_noted_at_once(call: Call, kind: int, marked_first: bool) -> None:
-    """Nobody has to wait for the cleaner to see it, as in 4.0.1 (which names the last transaction that does not see the commit)."""
+    """The commit is noted before the cleaner runs, as in 4.0.1 (which names the last transaction that does not see the commit)."""
     key, info = ask(call).id, take(call)
     transaction = txns.begin_one(call, txn_type=kind)
     workers.update_state(call, info, transaction)

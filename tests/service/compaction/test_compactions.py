@@ -167,7 +167,7 @@ def test_entries_are_filtered_ordered_and_limited(call: Call) -> None:
 
 
 def test_entries_come_in_one_order_with_and_without_a_limit(call: Call) -> None:
-    """Hive's order is made in two places: by the database where it picks the first ones, by the server where all come."""
+    """Hive's order is made by the database if it selects the first entries, and by the server if all entries are returned."""
     where, times = store.CompactedObject("hive", "db", "t", None), list(itertools.product((None, 10, 20), repeat=3))
     for number, (started, committed, ended) in enumerate(times):
         values = {"enqueued_ms": number % 2, "started_ms": started, "committed_ms": committed, "ended_ms": ended}

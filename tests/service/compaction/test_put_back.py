@@ -1,4 +1,4 @@
-"""Entries that a worker puts back wait for workers of another version; those of workers that died, or are aborted, are free at once."""
+"""Entries that a worker puts back wait for workers of another version. Entries of dead workers, and aborted ones, are free at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def put_back(call: Call, info: CompactionInfoStruct, reason: str | None) -> None
 
 
 def began(call: Call, info: CompactionInfoStruct, agent: str = "own") -> int:
-    """Note a transaction of a worker's in an entry."""
+    """Open a transaction of a worker, note it in the worker's entry, and return it."""
     request = OpenTxnRequest(num_txns=1, user="u", hostname="h", agentInfo=agent, txn_type=TxnType.COMPACTION)
     (transaction,) = transactions.open_transactions(call, request)
     workers.update_state(call, info, transaction)
@@ -88,7 +88,7 @@ def test_work_that_spark_then_does_no_longer_has_a_reason(call: Call) -> None:
 
 
 def test_a_worker_that_died_is_buried(call: Call) -> None:
-    """The third that dies of an entry is the last."""
+    """After the death of a third worker, the entry has failed."""
     key = ask(call).id
     former: set[int] = set()
     for number in range(3):

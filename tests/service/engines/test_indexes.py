@@ -217,7 +217,7 @@ def test_an_index_that_somebody_else_dropped_meanwhile_is_not_there(call: Call, 
 
 
 def outcomes(*works: Callable[[], object]) -> list[str]:
-    """Run some work at one time; return how each ended, ascending."""
+    """Run functions at the same time. Return their outcomes, sorted: "done", or the name of the error."""
 
     def run(work: Callable[[], object]) -> str:
         try:

@@ -39,7 +39,7 @@ def weights(call: Call, most: int | None, before: int | None = -1) -> list[int]:
 
 
 def learn(call: Call, at: Clock, *found: int) -> None:
-    """Keep statistics of these weights, one a second from noon on."""
+    """Store statistics of these weights, one each second from noon on."""
     for number, weight in enumerate(found):
         at(NOON + number)
         runtime_statistics.add(call, RuntimeStat(createTime=1, weight=weight, payload=bytes([weight, 0, 255])))
@@ -128,7 +128,7 @@ def test_old_metrics_are_removed(call: Call, make_metastore: MetastoreMaker, at:
 
 
 def test_reports_of_one_execution_at_a_time_are_all_kept(call: Call) -> None:
-    """The first of them adds the entry, the others change it, in whichever order."""
+    """The first report adds the entry, and the others change it, in any order."""
     start = threading.Barrier(8)
 
     def one(number: int) -> None:

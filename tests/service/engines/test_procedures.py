@@ -122,7 +122,7 @@ def test_a_catalog_with_one_is_not_dropped(call: Call, kind: Kind) -> None:
 
 
 def together(*work: Callable[[], object]) -> list[Exception | None]:
-    """Do all at one moment; return the errors."""
+    """Run functions at the same moment. Return the error of each, None for a success."""
     start = threading.Barrier(len(work))
 
     def one(each: Callable[[], object]) -> Exception | None:

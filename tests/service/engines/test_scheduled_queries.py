@@ -305,7 +305,7 @@ def test_no_two_pollers_get_one_execution(utc: Call, make_metastore: MetastoreMa
 
 
 def test_an_execution_ends_once(utc: Call, make_metastore: MetastoreMaker, at: Clock) -> None:
-    """Its executor reports the end while another server gives it up: one of them is heard."""
+    """The executor reports the end while another server gives the execution up. One of them has an effect."""
     create(utc)
     at(NOON + 600)
     execution = begin(utc)

@@ -22,7 +22,7 @@ FROM_THE_END = 2**62
 
 
 def every(ask: Callable[[Any], Page], first: Any) -> tuple[list[Any], list[int]]:
-    """Return all rows from the first page to the last, and how many each page has."""
+    """Return all rows from the first page to the last, and the number of rows of each page."""
     rows, sizes, key = [], [], first
     while True:
         page = ask(key)
@@ -109,7 +109,7 @@ def test_compactions_come_page_by_page(call: Call) -> None:
         make_table(call, f"t{number}", parameters={"transactional": "true", "transactional_properties": "insert_only"})
         compact(call, CompactionRequest(dbname="default", tablename=f"t{number}", type=CompactionType.MINOR))
     rows, sizes = every(lambda key: browsing.compactions(call, {"state": "i"}, key, 2), FROM_THE_END)
-    last = rows[0].id  # ids go on in a database that was emptied
+    last = rows[0].id  # ids are not reused in a database that was emptied
     assert ([row.id for row in rows], sizes) == ([*range(last, last - 5, -1)], [2, 2, 1])
     assert [row.table for row in browsing.compactions(call, {"table": "t3", "database": "default"}, FROM_THE_END, 9).rows] == ["t3"]
     assert browsing.compactions(call, {"state": "f"}, FROM_THE_END, 9) == ([], None)

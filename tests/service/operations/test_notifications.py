@@ -278,7 +278,7 @@ def test_plain_messages_and_no_log(make_metastore: MetastoreMaker, call: Call) -
 
 
 class Failing(TransactionalListener):
-    """Raises after all other listeners had their turn."""
+    """Raises after all other listeners were called."""
 
     def within(self, event: Event, session: Any) -> None:  # noqa: ARG002
         raise InvalidOperation("no more of this")

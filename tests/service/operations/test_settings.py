@@ -99,7 +99,7 @@ def test_a_password_in_an_address_is_not_returned(make_metastore: MetastoreMaker
 
 @pytest.mark.parametrize("name", ["hive.metastore.warehouse.dir", "warehouse", "db", "hive.exec.scratchdir", "", None])
 def test_a_connection_sees_the_settings_that_it_can_set_alone(make_metastore: MetastoreMaker, name: str | None) -> None:
-    """As in Java, whose server knows no other key of getMetaConf."""
+    """Java's server also refuses all other keys of getMetaConf."""
     with pytest.raises(MetaError, match="Invalid configuration key"):
         get_meta_conf(call_of(make_metastore(other={"hive.exec.scratchdir": "/tmp/hive"})), name)
 

@@ -70,7 +70,7 @@ def just_before_its_commit(monkeypatch: pytest.MonkeyPatch, call: Call, end: Cal
 
 @pytest.fixture
 def call_of_many(call: Call) -> Call:
-    """A call to a database in which several write at a time."""
+    """A call to a database with several writers at a time."""
     if call.database.driver.name == "sqlite":
         pytest.skip("only one writes at a time")
     return call
@@ -81,7 +81,7 @@ def call_of_many(call: Call) -> Call:
 def test_none_opens_between_the_reading_of_the_commit_id_and_the_commit(
     call_of_many: Call, monkeypatch: pytest.MonkeyPatch, partition: str | None, opened: int
 ) -> None:
-    """It would not see the commit in its snapshot, and would not lose to it either."""
+    """Such a transaction would not see the commit in its snapshot, and would not lose to it either."""
     call = call_of_many
     key = begin_one(call)
     write(call, key, partition=partition)
@@ -111,7 +111,7 @@ def test_of_two_that_commit_a_change_at_the_same_time_the_second_waits_and_loses
     assert (state(call, first), state(call, second)) == ("c", "a")
     assert judged_by(call) == [(first, second, "t", partition, "u")]
     assert completed(call, second) == []
-    assert intended(call, "transaction_id", "operation") == [(second, "d")]  # for the cleaner
+    assert intended(call, "transaction_id", "operation") == [(second, "d")]  # kept for the cleaner
     assert count(call, [schema.locks]) == {"locks": 0}
 
 
@@ -125,7 +125,7 @@ def test_changes_of_other_partitions_that_commit_at_the_same_time_both_win(call_
 
 
 def test_a_change_that_was_committed_before_a_transaction_began_is_no_conflict_but_one_after_it_is(logged: Call) -> None:
-    """Whether the other one opened first does not matter, but whether it had committed."""
+    """The time of the other transaction's commit decides, not the time when it was opened."""
     old, mine = begin_one(logged), begin_one(logged)
     write(logged, old)
     write(logged, mine)
@@ -142,7 +142,7 @@ def test_a_change_that_was_committed_before_a_transaction_began_is_no_conflict_b
 @pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("partition", ["p=1", None])
 def test_a_change_loses_to_one_of_which_the_other_client_did_not_know(call: Call, partition: str | None, is_known: bool) -> None:
-    """MariaDB commits that the long way."""
+    """On MariaDB, a change of another client is committed on the portable way."""
     first, second = begin_one(call), begin_one(call)
     for key in (first, second):
         write(call, key, partition=partition)
@@ -164,7 +164,7 @@ def test_several_tables_that_a_transaction_changed_are_judged(call: Call) -> Non
 
 
 def test_none_who_opens_waits_for_a_commit_that_waits_for_its_table(call_of_many: Call) -> None:
-    """Else they would all wait for the holder of the table, which may itself wait for a commit."""
+    """Otherwise all clients that open a transaction would wait for the table's holder, which may itself wait for a commit."""
     call = call_of_many
     key = begin_one(call)
     write(call, key)
@@ -186,7 +186,7 @@ def test_none_who_opens_waits_for_a_commit_that_waits_for_its_table(call_of_many
 
 @pytest.mark.parametrize("table", ["t", "u"])
 def test_a_change_does_not_wait_for_uncommitted_changes_of_others(call_of_many: Call, table: str) -> None:
-    """Each of two that waited for the other's row would be given up, again and again, until one of them fails."""
+    """Two commits that waited for each other's rows would be given up again and again, until one of them fails."""
     call = call_of_many
     key, number = begin_one(call), begin_one(call)
     write(call, key, partition="p=1")
@@ -219,7 +219,7 @@ def test_components_are_committed_as_noted(call: Call, operation: int, noted: di
 @pytest.mark.parametrize("operation", [INSERT, UPDATE])
 @pytest.mark.parametrize("table", ["t", "other"])
 def test_the_changes_of_another_client_are_committed_too(call: Call, operation: int, table: str) -> None:
-    """The client that commits knows of one change only."""
+    """The committing client has requested one change only."""
     key, other = begin_one(call), of_another(call)
     write(call, key)
     allocate(call, [key], table)
@@ -249,7 +249,7 @@ def test_a_commit_takes_along_the_change_that_is_noted_while_it_waits(call: Call
 @pytest.mark.parametrize("locks", [True, False])
 @pytest.mark.parametrize("operation", [UPDATE, DELETE])
 def test_of_two_that_changed_a_partition_found_while_writing_one_wins(call: Call, locks: bool, operation: int) -> None:
-    """With a lock on the table as a whole, and without any."""
+    """One of two such changes wins, with a lock on the whole table, and without any lock."""
     first, second, other = begin(call, 3)
     for key, partition in ((first, "p=1"), (second, "p=1"), (other, "p=2")):
         number = allocate(call, [key])[key]
@@ -324,7 +324,7 @@ def test_other_rows_of_a_transaction_go_with_it(call: Call, knows: bool) -> None
 
 @pytest.mark.parametrize("others", [0, 300])
 def test_no_row_is_held_but_those_of_the_transaction_and_its_table(call: Call, others: int) -> None:
-    """However few rows there are: MariaDB would hold each that it reads."""
+    """MariaDB would hold each row that it reads, so it has to use an index, however few rows there are."""
     if call.database.driver.name != "mysql":
         pytest.skip("MariaDB does so")
     key = begin_one(call)
@@ -335,7 +335,7 @@ def test_no_row_is_held_but_those_of_the_transaction_and_its_table(call: Call, o
     names |= {"key": key, "transaction_id": key, "now": 0}
 
     def work(session: Session) -> list[tuple[Any, ...]]:
-        session.cursor.execute("ANALYZE TABLE transaction_components, write_id_counters, counters")  # else by rows that tests before left
+        session.cursor.execute("ANALYZE TABLE transaction_components, write_id_counters, counters")  # otherwise rows of earlier tests count
         session.cursor.fetchall()
         found = []
         for clause in (mysql_statements.COMPLETE[True], mysql_statements.CHANGE_PARTITION[True], mysql_statements.CHANGE_TABLE[True]):

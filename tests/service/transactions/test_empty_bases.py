@@ -49,7 +49,7 @@ def filled(call: Call, *keys: tuple[str, str]) -> tuple[TableName, Path]:
 
 
 def read(call: Call, folder: Path) -> list[str]:
-    """Return the directories that who begins now reads, and that have rows."""
+    """Return the directories with rows that a new reader reads."""
     (seen,) = write_ids.get_valid_write_ids(call, ["default.t"])
     listed = [FolderEntry(*each) for each in folders.listing(call.warehouse, f"file:{folder}")]
     state = decide(listed, SeenWriteIds(seen.writeIdHighWaterMark, frozenset(seen.invalidWriteIds)))
@@ -58,7 +58,7 @@ def read(call: Call, folder: Path) -> list[str]:
 
 
 def mark(folder: Path, write_id: int) -> str:
-    """Return why a base without rows is there, which is all that it holds."""
+    """Return the reason for a base without rows, from the only file in it."""
     (file,) = (folder / f"base_{write_id:07d}").iterdir()
     assert file.name == "_metadata_acid"
     found: dict[str, str] = json.loads(file.read_text())
@@ -104,7 +104,7 @@ def test_an_ended_transaction_truncates_nothing(call: Call) -> None:
 
 
 def test_a_write_id_that_nobody_has_here_is_taken(call: Call) -> None:
-    """As replication sends one of a transaction that has ended here."""
+    """Replication sends such a write id for a transaction that has ended here."""
     name, folder = filled(call)
     truncate_table(call, name, None, KEEPS_DATA, 7)
     assert mark(folder, 7) == "truncated"

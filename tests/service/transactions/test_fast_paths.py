@@ -27,7 +27,7 @@ from tests.support.acid.txns import INSERT
 from tests.support.catalog.catalog import MetastoreMaker, call_of
 
 BASE = 1000
-"""A number that only the ids of transactions exceed: so they are recognised in an outcome."""
+"""A number that only the ids of transactions exceed, by which they are recognised in an outcome."""
 
 
 TRIES = ("try_open", "try_commit", "try_abort", "try_allocate", "try_lock")
@@ -81,7 +81,7 @@ def call_with_log(request: pytest.FixtureRequest, make_metastore: MetastoreMaker
 
 
 def outcome(call: Call, database: str, work: Scenario) -> str:
-    """Run a scenario; return its answer or error, and all that it left, with names and ids in the same words for each run."""
+    """Run a scenario. Return its answer or error, and the rows and events that it left, with the same names and ids for each run."""
     world = World(call_of(call.metastore), database, 0, notifications.current_id(call))
     world.commit(world.writer(INSERT))  # the table has a counter, and the database a queue
     world.first = transactions.get_open_transactions(call).txn_high_water_mark

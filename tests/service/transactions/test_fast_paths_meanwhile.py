@@ -185,7 +185,7 @@ def test_an_abort_reports_the_databases_that_are_noted_while_it_waits(logged: Ca
 
 
 def test_a_commit_that_nobody_knows_of_is_looked_after(logged: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connection breaks once after each commit: MariaDB's changes in one packet are asked for once more, and done once."""
+    """The connection breaks once after each commit. MariaDB's changes in one packet are requested once more, and done once."""
     if logged.database.driver.name != "mysql":
         pytest.skip("the others know, or say that they do not")
     real = Database._commit

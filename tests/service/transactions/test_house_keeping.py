@@ -156,7 +156,7 @@ def test_writes_that_an_open_reader_may_not_see_stay(call: Call, hasty: Metastor
 def test_later_writes_of_an_earlier_transaction_stay_seen(
     call: Call, hasty: Metastore, monkeypatch: pytest.MonkeyPatch, ends: Callable[[Call, int], object]
 ) -> None:
-    """Write ids do not come in the order of transactions, and those that are gone are taken to be seen only below all that are there."""
+    """Write ids are not in the order of transactions. A removed write id counts as seen only if it is below all remaining ones."""
     monkeypatch.setattr(house_keeping, "BATCH", 1)
     first, early, later = begin(call, 3)
     assert [write(call, key, INSERT) for key in (first, later, early)] == [1, 2, 3]
@@ -289,7 +289,7 @@ def test_house_is_kept_by_several_servers_at_once(call: Call, hasty: Metastore) 
 
 
 def load(call: Call, random: Random) -> Iterator[int]:
-    """Run short transactions of every kind beside a reader that is renewed now and then; yield how many rows there are."""
+    """Run short transactions of every kind beside a reader that is renewed now and then. Yield the number of rows."""
     reader = begin_one(call)
     for turn in range(60):
         if turn % 10 == 9:

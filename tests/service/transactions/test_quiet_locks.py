@@ -1,4 +1,4 @@
-"""A lock does not look for others where a server saw none that it would wait for, until somebody may have added one."""
+"""A server does not look for other locks if it saw none that a new lock would wait for, until one may have been added."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ ACQUIRED, WAITING = LockState.ACQUIRED, LockState.WAITING
 
 
 @pytest.fixture
-def other(call: Call, make_metastore: MetastoreMaker) -> Call:  # after the objects that the first one makes
+def other(call: Call, make_metastore: MetastoreMaker) -> Call:  # after the first server, which makes objects
     """A call to another server on the same database, which has not seen the changes of the first one."""
     return call_of(make_metastore())
 
 
 def quieten(call: Call, *parts: tuple[int, str | None]) -> None:
-    """Let a server see that nothing makes such locks wait: the first makes the queue."""
+    """Let a server see that such locks do not have to wait. The first lock makes the queue."""
     for _ in range(3):
         for kind, table in parts or ((READ, "t"), (WRITE, "t")):
             key, state = ask(call, component(kind, table))
@@ -63,7 +63,7 @@ def quieten(call: Call, *parts: tuple[int, str | None]) -> None:
 
 @pytest.fixture
 def quiet(call: Call) -> Call:
-    """A call to a server that saw nothing in the table."""
+    """A call to a server that saw no locks on the table."""
     quieten(call)
     return call
 
@@ -218,7 +218,7 @@ def test_a_known_write_id_is_not_looked_up(quiet: Call, monkeypatch: pytest.Monk
         allocate(quiet, [key])
         looked_up.clear()
         ask(quiet, component(READ, operation=INSERT), component(WRITE, "u", operation=UPDATE), transaction=key)
-    assert looked_up == ["u"]  # in which it has none
+    assert looked_up == ["u"]  # a table in which the transaction has no write id
 
 
 def test_locks_follow_a_renamed_table(quiet: Call, other: Call, table: TableName) -> None:

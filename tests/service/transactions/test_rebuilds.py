@@ -129,7 +129,7 @@ def test_a_commit_does_not_need_the_rebuild_to_be_locked(call: Call) -> None:
 def test_a_view_follows_the_new_name_of_a_table_that_it_is_made_from(call: Call, written: str) -> None:
     make_database(call, "d")
     source, view = make_table(call, "s"), make_table(call, "v", kind="MATERIALIZED_VIEW")
-    make_table(call, "w", kind="MATERIALIZED_VIEW")  # made from nothing that is known
+    make_table(call, "w", kind="MATERIALIZED_VIEW")  # its sources are not known
     update_creation_metadata(
         call,
         view,
@@ -153,7 +153,7 @@ def test_a_view_follows_the_new_name_of_a_table_that_it_is_made_from(call: Call,
 
 
 def test_of_the_two_lists_of_a_views_sources_each_has_all(call: Call) -> None:
-    """As 4.0.1 makes one of the other: `tablesUsed` is all that clients before Hive 4 send and read."""
+    """Each list is made from the other, as in 4.0.1. Clients before Hive 4 send and read only `tablesUsed`."""
     source, other, view = make_table(call, "s"), make_table(call, "o"), make_table(call, "v", kind="MATERIALIZED_VIEW")
     made = CreationMetadata(catName="hive", dbName="default", tblName="v", tablesUsed=["default.S", "hive.default.o"])
     update_creation_metadata(call, view, made)

@@ -110,7 +110,7 @@ def test_a_message_keeps_the_name_that_the_table_had(logged: Call) -> None:
 
 
 def test_rows_that_hold_their_messages_are_read(logged: Call) -> None:
-    """As servers wrote them before: short ones as JSON in either format, and long ones compressed."""
+    """Earlier servers wrote such rows: short messages as JSON in either format, and long ones compressed."""
     format_, keys = logged.config.event_message_format, [*range(5, 205)]
     head = {"server": "", "servicePrincipal": "", "timestamp": 9}
     texts = [orjson.dumps({**head, **fields}) for _, fields in (opened(keys), allocated(keys, 3))]

@@ -106,13 +106,13 @@ def test_a_lock_reads_of_others_only_those_that_it_may_wait_for(
 
     monkeypatch.setattr(lock_rows, "_held", noted)
     waiting, state = ask(call, component(kind, table))
-    assert read == ([reads] if reads or call.database.driver.name == "sqlite" else [])  # the others add it where it meets none
+    assert read == ([reads] if reads or call.database.driver.name == "sqlite" else [])  # the others add one that meets none without reading
     blocked = table == "t"
     assert state == (WAITING if blocked else GRANTED)
     if blocked:
         read.clear()
         assert check(call, waiting) == WAITING
-        assert read == [1, reads]  # its own, and those before it
+        assert read == [1, reads]  # the lock itself, and the locks before it
         locks.unlock(call, exclusive)
         assert check(call, waiting) == (WAITING if kind == EXCLUSIVE else GRANTED)
 
@@ -209,7 +209,7 @@ def test_asking_again_gives_up_holders_that_timed_out_meanwhile(call: Call, make
 
 
 def test_a_heartbeat_of_the_transaction_keeps_its_locks(call: Call, make_metastore: MetastoreMaker) -> None:
-    """Beats of a minute ago are too old, new ones hold for a minute, so that no pause of the machine decides."""
+    """Heartbeats of a minute ago are too old. New ones are valid for a minute, so that a pause of the machine does not matter."""
     impatient = call_of(make_metastore(txn_timeout=60))
     key = begin_one(call)
     held, _ = ask(call, component(EXCLUSIVE), transaction=key)

@@ -96,7 +96,7 @@ def machine(call: Call) -> type[RuleBasedStateMachine]:
             self.offset = transactions.get_open_transactions(call).txn_high_water_mark
             for text in EMPTIED:
                 call.database.write(lambda session, text=text: session.cursor.execute(f"DELETE FROM {text}"))  # type: ignore[misc]
-            call.database.caches.discard_changed()  # nothing else takes rows away so
+            call.database.caches.discard_changed()  # no other code removes rows in this way
 
         def some(self, data: st.DataObject) -> int:
             """Draw a transaction, most often one that is open."""

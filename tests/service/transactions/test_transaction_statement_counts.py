@@ -45,7 +45,7 @@ from tests.support.catalog.catalog import MetastoreMaker
 from tests.support.databases.statement_counts import StatementCounts
 
 SIZES = [1, 20, 40]
-"""Sizes of a request. One is the most frequent and has numbers of its own; the numbers of twenty and of forty are the same."""
+"""Sizes of a request. One is the most frequent and has its own numbers. The numbers of twenty and of forty are the same."""
 
 
 def sized(size: int) -> str:
@@ -99,17 +99,17 @@ def test_locks(call: Call, counts: StatementCounts, size: int) -> None:
     asked, _ = ask(call, component(READ))
     counts(f"unlock, {of}", lambda: locks.unlock(call, asked))
     counts(f"show, {of}", lambda: locks.show_locks(call))
-    counts(f"commit, {of}", lambda: commit(call, first))  # two that find that it holds locks, and no intents
+    counts(f"commit, {of}", lambda: commit(call, first))  # two statements find that it has locks, and no intents
     counts(f"abort, {of}", lambda: abort(call, second))
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_write_ids(call: Call, counts: StatementCounts, size: int) -> None:
-    for table in "tu":  # the counter of a table is made on the long way
+    for table in "tu":  # the counter of a table is made on the portable way
         allocate(call, [begin_one(call)], table)
     keys, of = begin(call, size), sized(size)
     counts(f"allocate, {of}", lambda: allocate(call, keys))
-    counts(f"allocate again, {of}", lambda: allocate(call, keys))  # those that were taken are given back
+    counts(f"allocate again, {of}", lambda: allocate(call, keys))  # the same write ids are returned
     counts(f"allocate in another table, {of}", lambda: allocate(call, keys, "u"))
     names = [f"db.{'tu'[number % 2]}{number // 2 or ''}" for number in range(size)]
     counts(f"get, {of}", lambda: write_ids.get_valid_write_ids(call, names))  # three: open transactions, counters, unseen write ids
@@ -139,12 +139,12 @@ def test_commits_of_writes(call: Call, counts: StatementCounts, size: int) -> No
         with pytest.raises(Exception, match="write conflict"):
             commit(call, loser)
 
-    counts(f"updates that lose, {of}", lose)  # one object is tried in one round trip, where that judges
+    counts(f"updates that lose, {of}", lose)  # changes of one object are judged in one round trip, where the database can do that
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_with_the_notification_log(make_metastore: MetastoreMaker, counts: StatementCounts, size: int) -> None:
-    """The log is a row of the same statement, or one statement more."""
+    """An event is a row that the same statement adds, or one statement more."""
     call = Call(make_metastore(), Client("127.0.0.1:1", user="alice"), "test")
     counts.database = call.database
     of = sized(size)
@@ -153,7 +153,7 @@ def test_with_the_notification_log(make_metastore: MetastoreMaker, counts: State
     counts(f"commit, {of}", lambda: commit(call, keys[0]))
     counts(f"abort, {of}", lambda: abort(call, keys[1]))
     allocate(call, [keys[3]])
-    counts(f"allocate, {of}", lambda: allocate(call, [keys[2]]))  # one looks whether it is within a range
+    counts(f"allocate, {of}", lambda: allocate(call, [keys[2]]))  # one statement checks whether the transaction is within a range
     ask(call, *parts(size, INSERT), transaction=keys[2])
     counts(f"commit inserts, {of}", lambda: commit(call, keys[2]))
     counts(f"abort some that have ended, {of}", lambda: transactions.abort_transactions(call, keys))
@@ -164,7 +164,7 @@ def test_with_the_notification_log(make_metastore: MetastoreMaker, counts: State
 
 @pytest.fixture
 def trips(call: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], int]:
-    """Counts how often a call waits for its database."""
+    """Counts the waits of a call for its database."""
     sent: list[object] = []
 
     def counting(function: Callable[..., object]) -> Callable[..., object]:
@@ -189,7 +189,7 @@ def trips(call: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[],
         alone = counting(plain)
 
         def execute(cursor: PostgreSQLCursor, *args: object) -> object:
-            waits = cursor._waiting or cursor._pipeline is not None  # then it goes with them
+            waits = cursor._waiting or cursor._pipeline is not None  # then it is sent with them
             return (plain if waits else alone)(cursor, *args)  # type: ignore[operator]  # the same signature
 
         monkeypatch.setattr(PostgreSQLCursor, "execute", execute)
@@ -203,7 +203,7 @@ def trips(call: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[],
 
 
 def test_round_trips(make_metastore: MetastoreMaker, trips: Callable[[Callable[[], object]], int], counts: StatementCounts) -> None:
-    """With the notification log, BEGIN and COMMIT; for the second call of each kind, when its tables have their counters and queues."""
+    """The round trips include BEGIN, COMMIT and the log. They are of the second call of each kind, after its counters and queues exist."""
     call = Call(make_metastore(), Client("127.0.0.1:1", user="alice"), "test")
     for known in (False, True):
         reader, inserter, changer = begin(call, 3)

@@ -223,7 +223,7 @@ class TestTogether:
 
             def of_transactions(session: Session, key: TableKey, wanted: Sequence[int]) -> object:
                 answer = ask_for(session, key, wanted)
-                if list(wanted) != keys:  # the first
+                if list(wanted) != keys:  # the first allocation
                     assert answer() == {}
                     started.append(pool.submit(lambda: allocate(call, keys)))
                     while not waited_for(session):

@@ -43,7 +43,7 @@ STORED = (schema.write_ids, schema.write_id_ranges)
 
 
 class Twins:
-    """A table whose write ids are ranges where that can be, and another one with the same ids as a row each."""
+    """A table whose write ids are in ranges where possible, and another one with the same write ids in a row each."""
 
     def __init__(self, call: Call, seed: int) -> None:
         self.call, self.random = call, Random(seed)
@@ -75,7 +75,7 @@ class Twins:
                     commit(self.call, key)
 
     def texts(self) -> list[str]:
-        """Return snapshots that there might have been, with marks among the transactions and beside them."""
+        """Return possible snapshots, with marks among the transactions and outside of them."""
         found = [""]
         low, high = min(self.keys) - 2, max(self.keys) + 3
         for _ in range(30):
@@ -184,7 +184,7 @@ class TestHouseKeeping:
         assert valid(call) == (3, [], set(), None)
 
     def test_a_batch_is_kept_for_a_reader_that_saw_it_open(self, call: Call, hasty: Metastore) -> None:
-        """To the reader those that wrote nothing but within a range stay open, however long ago they committed."""
+        """Transactions whose only writes are in a range stay open to the reader, however long ago they committed."""
         keys = begin(call, 3)
         allocate(call, keys)
         reader = begin_one(call)
@@ -235,13 +235,13 @@ class TestHouseKeeping:
 
 
 @pytest.fixture
-def other(call: Call, make_metastore: MetastoreMaker) -> Call:  # after the objects that the first one makes
+def other(call: Call, make_metastore: MetastoreMaker) -> Call:  # after the first server, which makes objects
     """A call to another server on the same database."""
     return call_of(make_metastore())
 
 
 def test_write_ids_whose_rows_are_gone_are_seen(call: Call, other: Call, make_metastore: MetastoreMaker) -> None:
-    """House keeping took away the rows of later write ids before they were read: all see them."""
+    """House keeping removed the rows of later write ids before they were read. All readers see these write ids."""
     hasty = make_metastore(txn_timeout=0.001)
     first, second, reader = begin(call, 3)
     for key in (first, second):

@@ -1,4 +1,4 @@
-"""Buckets are rewritten by Python on the executors, or by Spark where Python can not copy their values; rows stay unchanged."""
+"""Buckets are rewritten by Python on the executors, or by Spark for values that Python can not copy. All rows stay unchanged."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _no_such_module(*_: object) -> None:
 def test_an_entry_of_a_partitioned_table_as_a_whole_is_refused(
     spark: SparkSession, server: Server, client: Client, make_table: TableMaker, request: pytest.FixtureRequest
 ) -> None:
-    """The entry was queued before the table was made, when the server could not know that it would be partitioned."""
+    """An entry for a partitioned table without a partition is refused. It was queued when the table did not exist yet."""
     client.compact2(CompactionRequest(dbname="default", tablename=request.node.name, type=CompactionType.MAJOR))
     table = make_table("id int", "k string")
     name = f"default.{request.node.name}"

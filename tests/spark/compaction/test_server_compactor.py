@@ -1,4 +1,4 @@
-"""Processes of the server compact tables that Spark writes, reads and changes; Spark's own worker does the entries that they put back."""
+"""Processes of the server compact tables that Spark writes, reads and changes. Spark's own worker runs the entries that they put back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.acid.acid_tables import definition
 from tests.support.servers.servers import Server, serving
 
 COMPACTED = ("ready for cleaning", "succeeded")
-"""States of an entry whose compaction has committed: the cleaner may have been faster than the test's look."""
+"""States of an entry whose compaction has committed. In the second one the cleaner has already deleted the replaced files."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def make(spark: SparkSession, server: Server, client: Client, name: str, columns
 
 
 def compact(client: Client, table: AcidTable, kind: str, partition: str | None = None) -> Any:
-    """Ask for a compaction and return its entry once a process has done it, or put it back."""
+    """Request a compaction; return its entry once a process has finished it or put it back."""
     table.close()
     table.compact(kind, partition)
     end = time.monotonic() + 120

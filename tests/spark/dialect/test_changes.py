@@ -61,7 +61,7 @@ def test_merge_in_deltas_spelling(run: Sql, emp: str) -> None:
 
 
 def test_a_merge_leaves_no_errors_in_pysparks_log(run: Sql, emp: str) -> None:
-    """Each plan that Spark refuses is written there, to the standard error."""
+    """A merge writes nothing to PySpark's log, which gets each plan that Spark refuses, on the standard error."""
     run("CREATE TABLE src STORED AS ORC AS SELECT 1 id, 'J' name, 1 salary UNION ALL SELECT 9, 'N', 2")
     written = io.StringIO()
     handler = logging.StreamHandler(written)

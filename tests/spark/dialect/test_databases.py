@@ -1,4 +1,4 @@
-"""One story of all statements with a server on each kind of database: they meet different SQL and locks below."""
+"""One story of all statements, with a server on each kind of database, since the databases differ in SQL and locks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.servers.servers import serving
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 ACID = "TBLPROPERTIES ('transactional'='true', 'no_auto_compaction'='true')"
 Row = tuple[object, ...]
-STORY: list[tuple[str, list[Row] | None]] = [  # with the answers, None where those differ from run to run
+STORY: list[tuple[str, list[Row] | None]] = [  # with the answers; None for an answer that differs from run to run
     (f"CREATE TABLE emp (id int, name string, pay decimal(7,2) DEFAULT 1.5, CHECK (id > 0)) {ACID}", []),
     (f"CREATE TABLE log (id int, what string) PARTITIONED BY (day date) CLUSTERED BY (id) INTO 2 BUCKETS {ACID}", []),
     ("INSERT INTO emp (id, name) VALUES (1, 'a'), (2, 'b'), (3, 'é')", []),
@@ -98,5 +98,5 @@ def test_a_story_of_all_statements(database_url: str, spark: SparkSession, tmp_p
         close_all()
         with connect(server.uri) as client:
             assert client.get_all_tables("default") == ["shown"]
-            listed = client.get_open_txns_info().open_txns  # the one that was rolled back is listed until a cleaner forgets it
+            listed = client.get_open_txns_info().open_txns  # the transaction that was rolled back is listed until a cleaner deletes it
             assert [each.id for each in listed if each.state == TxnState.OPEN] == []

@@ -1,4 +1,4 @@
-"""All doors of a Python session lead to transactional tables while that is enabled, and to Spark's own methods afterwards."""
+"""All methods of a Python session for tables support transactional tables while that is enabled, and are Spark's own afterwards."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_plain_statement_costs_few_calls(enabled: SparkSession, monkeypatch: p
 
 
 def test_a_table_that_becomes_transactional_is_read_as_one_at_once(enabled: SparkSession) -> None:
-    """No statement remembers of the one before that a table was plain."""
+    """A statement does not use an earlier statement's finding that a table is plain."""
     enabled.sql("CREATE TABLE given STORED AS ORC AS SELECT 1 AS a")
     assert rows(enabled.sql("SELECT * FROM given")) == [(1,)]
     enabled.sql("ALTER TABLE given SET TBLPROPERTIES ('transactional' = 'true')")

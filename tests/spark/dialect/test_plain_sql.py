@@ -1,4 +1,4 @@
-"""Spark's own SQL on a transactional table: each statement is right, or refused with another way, and leaves the table whole."""
+"""Spark's own SQL on a transactional table: each statement is right, or is refused with another way. The table stays whole."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_statements_on_a_full_acid_table_are_refused_with_the_way_to_go(
 
 
 def test_a_table_that_nobody_has_written_is_kept_from_plain_files(sql: Sql, make_table: TableMaker, client: Client) -> None:
-    """Tables that Hive 3 and 4 make have the property of the later hash of buckets."""
+    """An empty transactional table is protected too. It has the property of the newer bucket hash, as tables of Hive 3 and 4 have."""
     table = make_table("id int, v string", parameters={"bucketing_version": "2"})
     assert "full ACID table" in str(sql(f"INSERT INTO default.{table.name.partition('.')[2]} VALUES (3, 'c')"))
     assert files_of(client, table.name.partition(".")[2]) == set()

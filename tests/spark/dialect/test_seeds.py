@@ -1,4 +1,4 @@
-"""The statements of tutorials on Hive's transactions, typed as they stand."""
+"""The statements of tutorials on Hive's transactions, typed unchanged."""
 
 from __future__ import annotations
 

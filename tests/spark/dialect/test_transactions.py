@@ -67,7 +67,7 @@ def test_transactions_and_locks_are_shown_and_aborted(run: Sql, emp: str, databa
 
 
 def test_all_tables_of_a_statement_are_read_at_one_moment(run: Sql, emp: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another session moves a row from one table into the other while the query is planned: it is there once."""
+    """A row that another session moves from one table into the other during the planning of a query is read once."""
     run("CREATE TABLE other LIKE emp")
     moved: list[int] = []
 

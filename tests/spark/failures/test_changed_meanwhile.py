@@ -25,7 +25,7 @@ HAS_FORMAT = int(pyspark.__version__.split(".")[0]) >= 4
 
 @contextmanager
 def held_up(server: Server, client: Client, name: str, statement: Callable[[], object]) -> Iterator[Future[object]]:
-    """Hold a table of `default` back from a statement, which has read it and waits for its lock, until the block ends."""
+    """Delay a statement on a table of `default` until the block ends: it has read the table, and waits for its lock."""
     with ThreadPoolExecutor(1) as pool:
         with Transaction.begin(server.uri) as other:
             other.lock([component("default", name, LockType.EXCLUSIVE, DataOperationType.NO_TXN)])

@@ -1,4 +1,4 @@
-"""The files of a commit or a compaction are on the disk before the server hears of it; a disk that refuses fails it and leaves nothing."""
+"""Files of a commit or compaction are on the disk before the server is notified. If a disk refuses, the work fails and leaves nothing."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_a_disk_that_refuses_fails_the_change(
 @pytest.mark.skipif(not HAS_FORMAT, reason="Python data sources came with Spark 4")
 @pytest.mark.parametrize("insert_only", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_format(spark: SparkSession, make_table: TableMaker, disk: Disk, uri: str, *, insert_only: bool) -> None:
-    """Spark runs the format's commit in a process of its own; the test makes the same calls."""
+    """The format's files are on the disk before its commit. The test makes the calls that Spark makes in another process."""
     from metastore.acid.storage import CanNotWrite
     from metastore.spark.data_source_files import TaskFiles
     from metastore.spark.data_source_plan import Staged, WritePlan
@@ -230,6 +230,6 @@ def test_rows_of_a_table_that_becomes_plain(spark: SparkSession, client: Client,
     disk.seen.clear()
     to_plain(spark, table.name, uri=uri)
     found = disk.before("drop_table")
-    for file in [path for path in place.rglob("*") if path.is_file()]:  # whose folder was renamed behind the drop
+    for file in [path for path in place.rglob("*") if path.is_file()]:  # each folder was renamed after the drop of the old table
         assert any(each.path.endswith(f"/{file.parent.name}/{file.name}") and each.size == file.stat().st_size for each in found), file
     assert sum(1 for each in found if {"p=p0", "p=p1"} <= each.names) > 0

@@ -18,7 +18,7 @@ from tests.support.acid.acid_tables import TableMaker
 
 FIRST = "select id, cast(n as tinyint) n, p from values (1, 1, 'x'), (2, 100, 'y') as t(id, n, p)"
 OVERFLOW = "n + 100"
-"""Fits the tinyint of the first row and not that of the second."""
+"""An expression whose value fits the tinyint of the first row, but not the tinyint of the second."""
 
 Action = Callable[[AcidTable, SparkSession], object]
 
@@ -89,7 +89,7 @@ def test_a_statement_whose_rows_do_not_fit_writes_nothing(
 
 
 def test_a_statement_that_failed_is_tried_again_in_its_transaction(spark: SparkSession, make_table: TableMaker) -> None:
-    """An overwrite, too, may fail first: after one that succeeded the transaction could write nothing more."""
+    """Every kind of statement may fail first. The overwrite that succeeds is last, since the transaction can write nothing after it."""
     table = make_table("id int, n tinyint, p string")
     table.insert(spark.sql(FIRST))
     with transaction(spark) as txn:

@@ -1,6 +1,6 @@
 """Drivers, compactors and the server are killed in the middle of their work: acknowledged rows are in the table, and no file is left.
 
-The operation in which something was killed was not acknowledged: it has happened as a whole, or not at all.
+An operation that a kill interrupted was not acknowledged: it has happened as a whole, or not at all.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def test_the_server_is_killed(cluster: Cluster, keys: str, columns: str) -> None
     for action in ("insert", "merge"):
         started = time.monotonic()
         model = _done(cluster, model, action, some(random_, model), keys)
-    span = time.monotonic() - started  # of one that is not disturbed
+    span = time.monotonic() - started  # the duration of an operation that is not disturbed
     for _ in range(6):
         action = random_.choice(["insert", "update", "merge", "compact"])
         what: object = random_.randrange(4) if action == "update" else some(random_, model)
@@ -170,7 +170,7 @@ def _done(cluster: Cluster, model: Model, action: str, what: object, keys: str) 
 
 
 def _beside_a_restart(cluster: Cluster, seconds: float, work: Callable[[], None]) -> bool:
-    """Do work while the server is killed after so many seconds, or after the work; return whether the work ended well."""
+    """Run the work, and kill the server after some seconds or after the work; return whether the work succeeded."""
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(work)
         wait([running], seconds)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
-    """A session of its own, whose metastore each test sets; the format is the first session's, as Spark refuses it to a second one."""
+    """A session whose metastore each test sets. The format is registered in the first session, since Spark refuses it to a second one."""
     register(spark)
     return spark.newSession()
 

@@ -29,7 +29,7 @@ def kill(group: int) -> None:
 
 
 class DeadlySource(HiveAcidDataSource):
-    """The options `when`, `number` and `session` say when which processes are killed."""
+    """A source whose options `when`, `number` and `session` choose the moment of the kill, and the killed processes."""
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802  # Spark's name
         options, real = self.options, Transaction.commit

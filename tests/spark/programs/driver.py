@@ -19,7 +19,7 @@ SCHEMA = "id int, v int, k string"
 
 
 def do(spark: SparkSession, table: AcidTable, action: str, what: object) -> None:
-    """Do one thing."""
+    """Run one request."""
     if action == "update":
         table.update(f"v = {what}", {"v": "v + 1"})
         return

@@ -1,4 +1,4 @@
-"""Columns whose type was changed: reads, filters, changes and compactions use their old values as readers see them."""
+"""Columns whose type was changed: reads, filters, changes and compactions use the old values in the new type, as readers get them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from tests.support.servers.servers import Server
 Columns = list[tuple[str, str]]
 OLD = "id int, a string, s struct<x:int,y:string>, k int"
 NEW: Columns = [("id", "bigint"), ("b", "string"), ("s", "struct<y:string,x:int,z:int>"), ("k", "int"), ("a", "int")]
-"""`a` is called `b`, and another column `a` was added; the fields of `s` changed places, and one was added."""
+"""Changed columns: `a` is renamed to `b`, and another column `a` is added. Fields of `s` change places, and one is added."""
 
 
 def altered(client: Client, table: AcidTable, columns: Columns) -> None:
@@ -131,7 +131,7 @@ def test_names_that_changed_places_or_were_none(
 def test_insert_only_tables_go_as_hive_does(
     spark: SparkSession, server: Server, client: Client, make_table: TableMaker, file_format: str
 ) -> None:
-    """ORC by position; Parquet by name, so that a compaction would lose the values of a column that is gone."""
+    """Columns of ORC are read by position, columns of Parquet by name: its compaction would lose the values of a removed column."""
     table = make_table("id int, a string, s struct<x:int>", "p int", insert_only=True, file_format=file_format)
     table.insert(spark.sql("select 1 id, 'one' a, named_struct('x', 1) s, 5 p"))
     altered(client, table, [("id", "int"), ("b", "string"), ("s", "struct<x:int>")])
@@ -254,7 +254,7 @@ def test_readers_agree_on_values_of_another_type(
 def test_files_with_upper_case_where_case_matters(
     spark: SparkSession, server: Server, make_table: TableMaker, file_format: str, tmp_path: Path
 ) -> None:
-    """Such files are refused, by compactions too: their values would be read as null."""
+    """Files with upper-case names are refused in a case-sensitive session, by compactions too: their values would be read as null."""
     place = tmp_path / "old"
     spark.sql("select 1 ID, named_struct('X', 'a') s").coalesce(1).write.format(file_format).save(str(place))
     next(path for path in place.glob("part-*")).rename(place / "000000_0")
@@ -275,7 +275,7 @@ def test_files_with_upper_case_where_case_matters(
 
 
 def loaded(spark: SparkSession, table: AcidTable, *selects: str) -> None:
-    """Put files of rows alone into the delta of an insert, as Hive's LOAD DATA does, one for each select."""
+    """Replace the files of an insert's delta by files without row ids, one for each select, as Hive's LOAD DATA does."""
     table.insert(spark.createDataFrame([(0, "gone")], "id int, v string").coalesce(1))
     root = Path(table.detail().first().location.removeprefix("file:"))
     (delta,) = root.glob("delta_*")
@@ -291,7 +291,7 @@ LOADED = ("select 1 id, 'a' v union all select 2, 'b'", "select 3 x, 'c' y", "se
 
 @pytest.mark.parametrize("kind", ["minor", pytest.param("major", marks=pytest.mark.slow)])
 def test_files_that_hive_has_loaded(spark: SparkSession, server: Server, make_table: TableMaker, kind: str) -> None:
-    """LOAD DATA moves files into a delta as they are; their rows are numbered by their places, as in files from before."""
+    """LOAD DATA moves files into a delta unchanged. Their rows are numbered by position, as in original files."""
     table = make_table("id int, v string")
     loaded(spark, table, *LOADED)
     assert rows(table) == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]

@@ -64,7 +64,7 @@ def test_a_batch_is_read_while_it_grows(spark: SparkSession, server: Server, mak
 
 
 class Closing(FsspecFiles):
-    """Files of a stream that closes a bucket just when its length is to be read."""
+    """Files of a stream that closes a bucket just before its length is read."""
 
     def read(self, path: str) -> bytes:
         Path(path).unlink()
@@ -89,7 +89,7 @@ def test_a_file_that_is_closed_while_it_is_looked_at_is_whole(tmp_path: Path) ->
 
 
 class Unreadable(FsspecFiles):
-    """Files of which none can be read."""
+    """Files that can not be read."""
 
     def read(self, path: str) -> bytes:
         raise FileNotFoundError(path)

@@ -46,7 +46,7 @@ def lay(folder: Path, names: list[str]) -> None:
 
 
 def read(table: AcidTable) -> list[int]:
-    """Return the ids of all rows, once the format, where there is one, has read the same."""
+    """Return the ids of all rows, after a check that the format reads the same ones. The format needs Spark 4."""
     found = sorted(row.id for row in table.toDF().collect())
     table.close()
     if int(pyspark.__version__.split(".")[0]) >= 4:

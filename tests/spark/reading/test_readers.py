@@ -1,4 +1,4 @@
-"""The transaction of a DataFrame keeps its files for as long as somebody may read them, and no longer."""
+"""The transaction of a DataFrame keeps its files for as long as a reader may need them, and no longer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def open_transactions(client: Client) -> set[int]:
 
 @pytest.fixture
 def left(client: Client) -> Callable[[], set[int]]:
-    """A function that returns the transactions opened since the test began that are open still."""
+    """A function that returns the transactions that were opened since the test began and are still open."""
     before = open_transactions(client)
     return lambda: open_transactions(client) - before
 
@@ -77,7 +77,7 @@ def test_a_reader_ends_when_spark_is_idle_for_its_lease(spark: SparkSession, tab
     frame = table.toDF(lease=1.0)
     opened = left()
     spark.udf.register("slowly", lambda value: threading.Event().wait(4.0) or value, "int")
-    assert [row.n for row in frame.selectExpr("slowly(id) n").collect()] == [1]  # four seconds of work are no idle ones
+    assert [row.n for row in frame.selectExpr("slowly(id) n").collect()] == [1]  # four seconds of work do not count as idle time
     assert left() == opened
     until(lambda: not left())
     assert [row.id for row in frame.collect()] == [1], "its files are there until somebody cleans"

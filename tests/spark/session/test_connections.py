@@ -17,7 +17,7 @@ def test_a_connection_is_kept_for_the_next_and_never_shared(server: Server) -> N
     with pytest.raises(idl.NoSuchObjectException), connected(server.uri) as again:
         again.get_table("default", "nothing_here")
     with connected(server.uri) as again:
-        assert again is first  # the last that was given back
+        assert again is first  # the connection that was returned last
         assert "default" in again.get_all_databases()
 
 
@@ -33,4 +33,4 @@ def test_a_connection_is_neither_kept_for_long_nor_for_another_login(server: Ser
     monkeypatch.setattr(connections, "IDLE", -1.0)
     with connected(server.uri) as later:
         assert later is not first
-    assert first._connection is None  # closed, which it does not say otherwise
+    assert first._connection is None  # closed; the client has no other sign of this

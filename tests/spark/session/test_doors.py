@@ -1,4 +1,4 @@
-"""The private doors into Spark's JVM serve SQL on each release of Spark that is supported."""
+"""Private access to Spark's JVM serves SQL on each release of Spark that is supported."""
 
 from __future__ import annotations
 

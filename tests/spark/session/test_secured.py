@@ -1,4 +1,4 @@
-"""The pipeline logs in as the environment says, its heartbeats too."""
+"""The pipeline and its heartbeats log in with the environment's variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that are inserted, updated, deleted, merged and overwritten read back as a plain dict says, in every layout of a table."""
+"""Rows that are inserted, updated, deleted, merged and overwritten are read back as in a dict, in every layout of a table."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def test_a_snapshot_does_not_see_later_rows(spark: SparkSession, make_table: Tab
 
 
 def test_values_that_do_not_fit_are_refused_and_leave_nothing(spark: SparkSession, make_table: TableMaker, client: Client) -> None:
-    before = {txn.id for txn in client.get_open_txns_info().open_txns}  # readers of other tests end later
+    before = {txn.id for txn in client.get_open_txns_info().open_txns}  # transactions of earlier tests' readers, which end later
     table = make_table("id int", "p string")
     with pytest.raises(WrongColumns, match="has no column other"):
         table.insert(spark.createDataFrame([(1, "x")], "other int, p string"))
@@ -349,7 +349,7 @@ def test_random_work_equals_a_dict(spark: SparkSession, make_table: TableMaker, 
                 try:
                     table.compact(random_.choice(["minor", "major"]), partition)
                 except CanNotChange:
-                    continue  # the last one waits for readers
+                    continue  # the entry before it waits for readers
                 outcome = Compactor(spark).run_once()
                 assert outcome is not None
                 assert outcome.state in ("compacted", "nothing to do"), outcome

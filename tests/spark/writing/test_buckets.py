@@ -32,16 +32,16 @@ def bucket(values: list[object], arrow: list[pa.DataType], kinds: list[str], ver
 
 
 def placed(spark: SparkSession, table: AcidTable) -> dict[int, set[tuple[int, str]]]:
-    """The (id, name) of the rows by the number in the name of their file, over all visible directories; bucket columns must agree.
+    """Return the (id, name) of the rows by the number in the name of their file, over all visible directories. Bucket columns must agree.
 
-    The server's cleaner may take directories away meanwhile: then the others are read again.
+    The server's cleaner may delete directories meanwhile: the others are then read again.
     """
     root = Path(table.detail().first().location.removeprefix("file:"))
     while True:
         paths = sorted(root.rglob("bucket_*"))
         try:
             return read_placed(spark, paths)
-        except (AnalysisException, Py4JJavaError):  # the first if the path is gone before Spark looks, the second after
+        except (AnalysisException, Py4JJavaError):  # the first if the path is deleted before Spark looks, the second if later
             if all(path.exists() for path in paths):
                 raise
 
@@ -110,7 +110,7 @@ TYPES = (
 
 @VERSIONS
 def test_types_and_nulls(spark: SparkSession, client: Client, make_table: TableMaker, version: str) -> None:
-    """Each value among nulls: pandas must not make other numbers of them."""
+    """Each type's values among nulls have the right hash: pandas must not convert them to other numbers."""
     names = [f"k{place}" for place in range(len(TYPES))]
     columns = ", ".join(f"{name} {kind}" for name, (kind, *_) in zip(names, TYPES, strict=True))
     table = make_table(f"id int, {columns}", buckets=COUNT, bucketed_by=("k0",), parameters={"bucketing_version": version})
@@ -136,7 +136,7 @@ def test_a_nested_bucket_column_is_refused(spark: SparkSession, client: Client, 
 
 @pytest.mark.parametrize("file_format", ["orc", pytest.param("text", marks=pytest.mark.slow)])
 def test_compactions_of_insert_only_tables_keep_buckets(spark: SparkSession, make_table: TableMaker, file_format: str) -> None:
-    """Hive reads of a bucketed table the files of one bucket alone, where a query asks for no other."""
+    """For a query of one bucket, Hive reads only that bucket's files."""
     table = make_table("id int, name string", buckets=COUNT, bucketed_by=("id",), insert_only=True, file_format=file_format)
     for first in (0, 50):
         table.insert(spark.sql(f"select cast(id as int) id, 'n' name from range({first}, {first + 50})"))

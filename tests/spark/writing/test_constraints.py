@@ -72,7 +72,7 @@ def test_a_row_that_violates_a_constraint_is_refused(spark: SparkSession, client
     with pytest.raises(ConstraintViolated, match=rf"{table.name}: "), transaction(spark) as txn:
         WRITERS[writer](txn.table(table.name), spark, f"select {row}")
     assert read(table) == [(1, 2, "a", "x")]
-    WRITERS[writer](table, spark, "select 1 id, cast(null as int) n, \"it's\" v, 'x' p")  # nothing is known of n: both checks hold
+    WRITERS[writer](table, spark, "select 1 id, cast(null as int) n, \"it's\" v, 'x' p")  # n is null: both checks hold
     assert (1, None, "it's", "x") in read(table)
 
 

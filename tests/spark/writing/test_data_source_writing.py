@@ -154,7 +154,7 @@ def test_buckets_are_hives(spark: SparkSession, make_table: TableMaker) -> None:
 
 @pytest.mark.slow
 def test_many_partitions_of_one_task(spark: SparkSession, make_table: TableMaker) -> None:
-    """Rows come so that files must end for want of memory and begin again."""
+    """A task with rows of many partitions ends files when memory is short, and begins further ones."""
     table = make_table("id int", "k int")
     rows = spark.range(0, 400, 1, 1).selectExpr("cast(id as int) id", "cast(id % 100 as int) k")
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
@@ -172,7 +172,7 @@ def test_many_partitions_of_one_task(spark: SparkSession, make_table: TableMaker
 def test_a_committed_write_succeeds_in_spite_of_leavings(
     spark: SparkSession, client: Client, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error after the commit would make Spark, or its user, write the rows once more."""
+    """An error after the commit is not raised: Spark, or its user, would write the rows once more."""
     from metastore.spark import data_source_writing  # which Spark 3.5 can not import
 
     table = make_table("id int")

@@ -113,7 +113,7 @@ def test_updates_and_inserts_refuse_columns_that_do_not_fit(spark: SparkSession,
 
 
 def test_lists_with_null_in_conditions(spark: SparkSession, make_table: TableMaker) -> None:
-    """Spark's ORC source can not take them of numbers; a row for which they are null is not changed."""
+    """Lists with null work as conditions, also of numbers, which Spark's ORC source refuses. Rows with a null condition are unchanged."""
     table = make_table("id int, d decimal(5,2), v string")
     table.insert(spark.sql("select * from values (1, 1.5, 'a'), (2, 2.5, 'b'), (3, null, 'c') as t(id, d, v)"))
     before = spark.conf.get("spark.sql.orc.filterPushdown")

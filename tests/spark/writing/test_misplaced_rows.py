@@ -1,4 +1,4 @@
-"""Each writer puts rows into the file of the bucket that they name; misplaced rows of an earlier version are found and mended."""
+"""Each writer puts rows into the file of the bucket in their row ids. Misplaced rows of an earlier version are found and corrected."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def registered(spark: SparkSession) -> None:
 
 @pytest.fixture
 def two_tasks(spark: SparkSession) -> Iterator[None]:
-    """Spark divides frames that it holds among two tasks, as a session of two cores does."""
+    """Let Spark divide the rows of a local DataFrame between two tasks, as a session with two cores does."""
     spark.conf.set("spark.sql.leafNodeDefaultParallelism", "2")
     yield
     spark.conf.unset("spark.sql.leafNodeDefaultParallelism")
@@ -49,7 +49,7 @@ def root(table: AcidTable) -> Path:
 
 
 def ids(table: AcidTable) -> list[int]:
-    """Return the ids of all rows, once `AcidTable` and the format have read the same."""
+    """Return the ids of all rows, after a check that `AcidTable` and the format read the same ones."""
     found = sorted(row.id for row in table.toDF().collect())
     table.close()
     if HAS_FORMAT:
@@ -91,10 +91,10 @@ SLOW = pytest.mark.slow
 def test_a_frame_that_spark_computes_on_the_driver(
     spark: SparkSession, make_table: TableMaker, two_tasks: None, kind: str, keys: str
 ) -> None:
-    """Two tasks write it. In an earlier version both used the row ids of one task: deleted rows came back, for good by a compaction."""
+    """Two tasks write the frame. In an earlier version both used the same row ids: deleted rows came back, for good after a compaction."""
     table = make_table("id int" if keys else "id int, p string", keys)
     with transaction(spark) as txn:
-        for _ in range(2):  # the second statement has numbers of its own
+        for _ in range(2):  # the second statement has another statement number
             txn.table(table.name).insert(FOLDED[kind](spark))
     table.insert_overwrite(FOLDED[kind](spark))
     table.insert(FOLDED[kind](spark))
@@ -107,7 +107,7 @@ def test_a_frame_that_spark_computes_on_the_driver(
 
 
 def damaged(table: AcidTable, spark: SparkSession, keys: str, statement: int = 0) -> list[int]:
-    """Insert rows 0 to 7, and move the second half to the file of another bucket than they name; return their ids."""
+    """Insert rows 0 to 7, and move the second half to the file of another bucket than their row ids have; return their ids."""
     rows = spark.range(8).selectExpr("cast(id as int) id", "string(id) v", *(["'x' p"] if keys else [])).coalesce(1)
     with transaction(spark) as txn:
         for _ in range(statement):
@@ -155,7 +155,7 @@ def test_tables_of_an_earlier_version_are_found_read_and_mended(
 
 @pytest.mark.slow
 def test_a_base_that_an_earlier_compaction_made_of_such_files(spark: SparkSession, make_table: TableMaker) -> None:
-    """That compaction merged files by their names, so that one has rows of two buckets; no delta is left to compact."""
+    """The earlier compaction merged files by their names, so that one file has rows of two buckets. There is no delta left to compact."""
     table = make_table("id int, v string")
     damaged(table, spark, "")
     table.insert(spark.range(100, 104).selectExpr("cast(id as int) id", "'' v").repartition(2))
@@ -185,7 +185,7 @@ def test_a_base_that_an_earlier_compaction_made_of_such_files(spark: SparkSessio
 
 @pytest.mark.slow
 def test_rows_of_both_encodings(spark: SparkSession, make_table: TableMaker) -> None:
-    """In files of Hive 2 a row's number is the bucket itself; statistics of a file with both encodings exclude nothing between them."""
+    """Row ids of Hive 2 have the plain bucket number. Statistics of a file with both encodings exclude no number between them."""
     table = make_table("id int, v string")
     table.insert(spark.range(6).selectExpr("cast(id as int) id", "'' v").coalesce(1))
     (file,) = root(table).rglob("bucket_00000")
@@ -287,7 +287,7 @@ def test_more_tasks_than_row_ids_distinguish(spark: SparkSession, make_table: Ta
 def test_a_table_of_more_buckets_than_row_ids_distinguish(spark: SparkSession, client: Client, make_table: TableMaker) -> None:
     table = make_table("id int", buckets=5000, bucketed_by=("id",))
     with pytest.raises(buckets.TooManyBuckets, match="has 5000 buckets, and row ids can number only 4096"):
-        table.insert(spark.sql("select cast(raise_error('computed') as int) id"))  # which no task computes
+        table.insert(spark.sql("select cast(raise_error('computed') as int) id"))  # no task computes this value
     assert list(root(table).iterdir()) == []
     if HAS_FORMAT:
         rows = spark.sql("select 1 id").write.format("hive_acid").option("table", table.name).mode("append")
@@ -341,7 +341,7 @@ def test_the_format_refuses_a_task_that_row_ids_do_not_distinguish(spark: SparkS
 
 @pytest.mark.skipif(not HAS_FORMAT, reason="Python data sources came with Spark 4")
 def test_tasks_of_the_format_that_write_the_same_bucket(spark: SparkSession, make_table: TableMaker) -> None:
-    """From the 4,097th task on buckets begin again, with statements that no other task has."""
+    """From the 4,097th task on, bucket numbers repeat, with statement numbers that no other task has."""
     from metastore.spark.data_source_files import TaskFiles
     from metastore.spark.data_source_plan import FILES_OF_A_TASK
     from metastore.spark.data_source_writing import WriteRequest, finish
@@ -369,7 +369,7 @@ def test_tasks_of_the_format_that_write_the_same_bucket(spark: SparkSession, mak
 def test_a_task_of_the_format_keeps_its_last_files_open(
     spark: SparkSession, make_table: TableMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With many partitions a task ends files and begins others, until statements are used up."""
+    """With many partitions a task ends files and begins others, until its statement numbers are used up."""
     from metastore.spark import data_source_files
     from metastore.spark.data_source_writing import WriteRequest, finish
 

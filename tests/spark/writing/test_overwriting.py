@@ -1,4 +1,4 @@
-"""An overwrite takes the place of all rows that were committed before it, and of none that are committed after it."""
+"""An overwrite replaces all rows that were committed before it, and no rows that are committed after it."""
 
 from __future__ import annotations
 

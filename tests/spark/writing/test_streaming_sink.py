@@ -1,4 +1,4 @@
-"""A query of Structured Streaming writes every row once, however often it is ended, killed and begun again."""
+"""A query of Structured Streaming writes every row once, however often it is stopped, killed and started again."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def batches(client: Client, table: AcidTable) -> dict[str, int]:
 
 
 def test_a_query_does_not_wait_for_its_programs_own_readers(spark: SparkSession, make_table: TableMaker, tmp_path: Path) -> None:
-    """The first batch changes the table's definition, which no reader may see."""
+    """The first batch changes the table's definition. This change waits for readers, but not for readers of its own program."""
     table = make_table(COLUMNS)
     frame = table.toDF(lease=3600)
     feed(tmp_path / "source", 0)
     run(spark, table, tmp_path / "source", tmp_path / "checkpoint")
-    assert frame.columns == ["id", "name"]  # which keeps it until here
+    assert frame.columns == ["id", "name"]  # this use keeps the frame alive until here
     assert ids(table) == list(range(10))
 
 

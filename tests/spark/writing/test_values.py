@@ -1,4 +1,4 @@
-"""Each writer stores values unchanged or refuses them, in sessions of either rules; stored values are read back the same."""
+"""Each writer stores values unchanged or refuses them, with ANSI rules and without. Stored values are read back the same."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ MISFITS = [
 @pytest.mark.usefixtures("_rules")
 @pytest.mark.parametrize(("ansi", "write"), WRITERS)
 def test_values_that_do_not_fit_are_refused(spark: SparkSession, make_table: TableMaker, write: Callable[..., None]) -> None:
-    """The message names the column, and the table stays as it was. Inserts try every misfit; other writers, with the same rule, a few."""
+    """The message names the column; the table stays unchanged. Inserts try every misfit, other writers, which share the rule, a few."""
     misfits = {f"v{place}": misfit for place, misfit in enumerate(MISFITS if write is by_insert else MISFITS[:1] + MISFITS[-3::2])}
     table = make_table(", ".join(["id int", *(f"{column} {kind}" for column, (kind, _) in misfits.items())]))
     table.insert(spark.sql("select 1 id"))
@@ -175,7 +175,7 @@ def finer(path: Path, *moments: int | None) -> None:
 
 
 def with_nanoseconds(table: AcidTable, spark: SparkSession) -> Path:
-    """Insert two rows, and put nanoseconds in the place of the times of the second."""
+    """Insert two rows, and replace the second row's times by times with nanoseconds."""
     table.insert(spark.sql("select id, at, 0 k from values (0, timestamp'2024-01-01 00:00:00'), (1, null) as t(id, at)").coalesce(1))
     (path,) = Path(table.detail().first().location.removeprefix("file:")).glob("delta_*/bucket_00000")
     for each in path.parent.glob(".*.crc"):
@@ -286,7 +286,7 @@ LINES: tuple[tuple[str, dict[str, str], str, list[tuple[object, ...]]], ...] = (
 def text_table(
     client: Client, make_table: TableMaker, columns: str, serde: dict[str, str], files: dict[str, str], **more: str
 ) -> AcidTable:
-    """Return an insert-only table of text in which the lines of others lie."""
+    """Return an insert-only table of text with the lines of other writers."""
     table = make_table(columns, insert_only=True, file_format="text", parameters=more)
     found = client.get_table_req(
         GetTableRequest("default", table.name.split(".")[1], ClientCapabilities([2]), processorCapabilities=CAPABILITIES)
@@ -350,7 +350,7 @@ def test_times_are_times_for_any_timestamp_type_of_the_session(spark: SparkSessi
     moment = "to_timestamp_ltz('2024-07-01 12:30:00.5')"
     with setting(spark, "spark.sql.timestampType", "TIMESTAMP_NTZ"):
         table.insert(spark.sql(f"select 1 id, {moment} at, {moment} p"))
-        if not spark.version.startswith("3."):  # whose reader of ORC refuses these files in such a session
+        if not spark.version.startswith("3."):  # Spark 3's ORC reader refuses these files in such a session
             assert rows(table, "id", f"at = {moment}", f"p = {moment}") == [(1, True, True)]
     assert rows(table, "id", f"at = {moment}", f"p = {moment}") == [(1, True, True)]
 

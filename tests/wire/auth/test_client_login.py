@@ -1,4 +1,4 @@
-"""Our client's errors where a login can not begin or a server does not keep to SASL, and the login that the environment chooses."""
+"""Our client's errors when a login can not begin or a server violates SASL, and the login that the environment chooses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOKEN = Written(b"identifier", b"password")
 TEXT = TOKEN.to_text()
 
 MANY = 10_001
-"""Partitions that do not fit a page, so that a reply comes in blocks, each wrapped as the login wants."""
+"""The number of partitions, more than a page: the reply has several blocks, and each has the layer of the login."""
 
 
 def add_many_partitions(client: Client) -> None:

@@ -36,7 +36,7 @@ CORES = os.cpu_count() or 1
 
 
 class Clock:
-    """Time that goes on when a test says so."""
+    """A clock that the tests advance."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -46,7 +46,7 @@ class Clock:
 
 
 class Tried:
-    """A store of passwords that notes whom it was asked about."""
+    """A store of passwords that notes the names that it is asked for."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -124,7 +124,7 @@ def test_the_addresses_of_one_network_of_ipv6_are_one_site(host: str, site: str)
 
 
 class Computation:
-    """The computation of a store behind the gate: each ends when a test releases it."""
+    """A store's computation of a password's hash, behind the gate: each one ends when a test releases it."""
 
     def __init__(self) -> None:
         self.inside: list[str] = []
@@ -167,7 +167,7 @@ def test_few_are_computed_at_once_sites_take_turns_and_late_ones_are_refused(mon
         start("late", "10.0.0.4")
         assert isinstance(tries[-1].exception(), TooManyTries)
         for done in range(len(tries)):
-            computed.may_end.release()  # one at a time: the next login is inside before another turn is given
+            computed.may_end.release()  # one at a time: the next login computes before another one is released
             until(lambda done=done: len(computed.inside) == min(10, done + 3))  # type: ignore[misc]
         assert all(isinstance(each.exception(), ClientRefused) for each in tries)
     assert computed.most == 2
@@ -230,7 +230,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def guess(target: tuple[str, int], number: int) -> socket.socket:
-    """Send a login for a name of its own but for the last byte."""
+    """Send a login for a name of its own, except its last byte."""
     sock = socket.create_connection(target, 60)
     text = f"\0user{number}\0guessed".encode()
     sock.sendall(login_message(START, b"PLAIN") + login_message(OK, text)[:-1])
@@ -294,7 +294,7 @@ def _answer(sock: socket.socket) -> str:
 
 
 def test_a_good_burst_of_one_address_is_let_in_as_a_whole(server: Server) -> None:
-    """Such as the executors of a job behind one NAT."""
+    """A burst of correct logins from one address succeeds: a job's executors behind one NAT send such a burst."""
     for _ in range(2):
         with ThreadPoolExecutor(60) as pool:
             assert all(

@@ -30,9 +30,9 @@ def server() -> Iterator[ServerThread]:
 
 
 def exchange(server: ServerThread, data: bytes) -> bytes:
-    """Send bytes and the end of the stream; return all that comes back."""
+    """Send bytes and the end of the stream; return all received bytes."""
     with socket.create_connection((server.host, server.port), 20) as sock:
-        with suppress(OSError):  # the server may have answered and closed before it was sent everything
+        with suppress(OSError):  # the server may have answered and closed before all bytes were sent
             sock.sendall(data)
             sock.shutdown(socket.SHUT_WR)
         out = b""

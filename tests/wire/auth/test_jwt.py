@@ -234,7 +234,7 @@ def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any]) -> None:
 _KEYS = Issuer()
 _KEYS.add_key()
 _CHECKED = checker(_KEYS)
-_GOOD = _KEYS.token(_KEYS.keys[0], exp=time.time() + 86400)  # made when tests are collected, long before this one may run
+_GOOD = _KEYS.token(_KEYS.keys[0], exp=time.time() + 86400)  # made when tests are collected, possibly long before this test runs
 
 
 @given(

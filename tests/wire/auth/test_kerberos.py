@@ -106,7 +106,7 @@ def test_frames_are_protected_as_agreed(kdc: Kdc, offered: tuple[str, ...], want
     for sender, receiver in ((ours, theirs), (theirs, ours)):
         frame = sender.wrap(text)
         assert (text in frame) == (wanted == "integrity")
-        again = bytes(bytearray(frame))  # the library turns the bytes that it reads round in their place
+        again = bytes(bytearray(frame))  # the library reverses the bytes that it reads in place
         assert receiver.unwrap(frame) == text
         with pytest.raises(ClientRefused, match=r"came twice: .*(duplicate|already)"):
             receiver.unwrap(again)

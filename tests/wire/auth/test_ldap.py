@@ -49,7 +49,7 @@ UNREADABLE = {"ldap_user_dn_pattern": f"uid=%s,ou=people,{SUFFIX}", "ldap_user_s
 
 @pytest.mark.parametrize("account", [BASE, SEARCHING, BY_GUID, UNREADABLE])
 def test_one_entry_is_one_user_however_the_name_is_spelled(directory: Directory, account: dict[str, str]) -> None:
-    """Else rules, owners and the waits of guesses could be got around by another spelling."""
+    """All spellings of a name are one user. Otherwise another spelling would evade rules, ownership and the delays for wrong passwords."""
     checked = Ldap(Config(ldap_url=(directory.url,), **account))  # type: ignore[arg-type]
     logins = [
         checked.check(name, PASSWORD, ANYTIME)
@@ -77,7 +77,7 @@ SPELLINGS = (DEVICE, DEVICE.replace(",", ", "), DEVICE.upper(), "cn=ro\\6ft,ou=d
 @pytest.mark.parametrize("more", [{}, {"ldap_user_search_filter": "(cn={0})"}, {"ldap_user_search_filter": "(|(uid={0})(cn={0}))"}])
 @pytest.mark.parametrize("account", [BASE, SEARCHING, BY_GUID, {"ldap_domain": "example.org"}])
 def test_an_entry_that_is_no_user_does_not_log_in(directory: Directory, account: dict[str, str], more: dict[str, str]) -> None:
-    """The directory takes its password; its first part is the name of an administrator."""
+    """The directory accepts the password of such an entry, whose first part is an administrator's name."""
     checked = Ldap(Config(ldap_url=(directory.url,), **account, **more))  # type: ignore[arg-type]
     for name in (*SPELLINGS, ADMIN, f"cn=staff,ou=groups,{SUFFIX}", f"ou=people,{SUFFIX}", SUFFIX, "=", "a=b=,", "uid=ann", "uid=ann,"):
         assert checked.check(name, PASSWORD, ANYTIME) is None, name
@@ -86,11 +86,11 @@ def test_an_entry_that_is_no_user_does_not_log_in(directory: Directory, account:
 @pytest.mark.parametrize(
     ("account", "name", "user"),
     [
-        # Below the bases, with a name that is not its first part: the entry's own name is the user's.
+        # A bind name below the bases whose first part is not the user's name: the name in the entry is used.
         ({"ldap_base_dn": SUFFIX}, GUEST, "ann"),
         ({"ldap_base_dn": SUFFIX, "ldap_guid_key": "cn"}, f"uid=bob,ou=people,{SUFFIX}", "bob"),
         ({"ldap_base_dn": SUFFIX, "ldap_guid_key": "sn"}, f"uid=o'hara\\2C \\28jo\\29*,ou=people,{SUFFIX}", "o'hara, (jo)*"),
-        # A pattern may use another attribute than `uid`, which is the user's name.
+        # A pattern may use another attribute than `uid`. The user's name is still in `uid`.
         ({"ldap_user_dn_pattern": f"cn=%s,ou=staff,{SUFFIX}"}, "root", "carl"),
         ({"ldap_user_dn_pattern": f"cn=%s,ou=staff,{SUFFIX}"}, f"cn=root,ou=staff,{SUFFIX}", "carl"),
         ({"ldap_user_dn_pattern": f"cn=%s,ou=staff,{SUFFIX}:uid=%s,ou=people,{SUFFIX}"}, "ann", "ann"),
@@ -182,7 +182,7 @@ def test_connections_are_encrypted_and_the_directory_must_prove_itself(directory
 
 @pytest.mark.parametrize("start_tls", [False, True])
 def test_a_certificate_holds_for_its_names(directory: Directory, start_tls: bool) -> None:
-    """A certificate of the same authority for another host is refused: `127.1` is the address of the directory, and not in it."""
+    """A certificate of the same authority for another host is refused. The directory's address here, `127.1`, is not in its certificate."""
     url = directory.url if start_tls else directory.secure_url
     for name, is_in_it in (("127.0.0.1", True), ("localhost", True), ("127.1", False)):
         settings = Config(ldap_url=(url.replace("127.0.0.1", name),), ldap_start_tls=start_tls, ldap_ca=str(directory.ca), **BASE)  # type: ignore[arg-type]

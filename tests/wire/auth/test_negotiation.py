@@ -28,7 +28,7 @@ LOGIN = Login("ann", "users")
 
 
 class Steps:
-    """A mechanism that is done after so many steps."""
+    """A mechanism that completes after a number of steps."""
 
     def __init__(self, number: int) -> None:
         self.left = number

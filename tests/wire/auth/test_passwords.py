@@ -1,4 +1,4 @@
-"""PLAIN and the waiting of those who guess."""
+"""PLAIN and the delays after wrong passwords."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_other_spellings_of_a_name_are_guesses_of_one() -> None:
 
 
 def test_guesses_at_once_go_one_after_the_other_and_few_wait() -> None:
-    """Else as many could be tried in one wait as there are connections."""
+    """Logins with wrong passwords wait one after the other. Otherwise each connection could try a password during one delay."""
     waits: list[float] = []
     may_go = threading.Event()
 
@@ -100,7 +100,7 @@ def test_guesses_of_many_names_are_not_remembered_without_end(monkeypatch: pytes
 
 
 def test_little_is_remembered_of_long_names() -> None:
-    """Each letter of this name stands for eighteen."""
+    """Normalisation makes eighteen letters of each letter of this name."""
     checked = made()
     for number in range(3):
         with pytest.raises(ClientRefused, match="wrong, or there is no such user"):

@@ -1,4 +1,4 @@
-"""How long a login is good for: until it is revoked, or until the connection's time is over, however busy it is."""
+"""The validity of a login: until it is revoked, or until the connection's lifetime ends, however busy the connection is."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PASSWORD = "correct horse"
 
 
 class Serving:
-    """A server whose connections have a lifetime of a second, and how often somebody logged in to it."""
+    """A server whose connections have a lifetime of a second, and a list of the logins to it."""
 
     def __init__(self, server: ServerThread, logins: list[str]) -> None:
         self.uri = server.uri
@@ -130,7 +130,7 @@ def token_of(server: Server, user: str) -> str:
 
 
 def refused(client: Client) -> str:
-    """Call until the server refuses it, and return why."""
+    """Call until the server refuses a call, and return the reason."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         try:

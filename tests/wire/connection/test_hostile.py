@@ -1,4 +1,4 @@
-"""Bytes that are not a proper message cost their sender the answer or the connection, and no other client anything."""
+"""Bytes that are not a proper message cost their sender the answer or the connection. Other clients notice nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CALL = b"\x80\x01\0\x01\0\0\0\x09get_table\0\0\0\x07"
 
 
 def exchange(server: ServerThread, data: bytes) -> bytes:
-    """Send `data` and the end of the stream; return all that comes back before the server closes."""
+    """Send `data` and the end of the stream; return all bytes that the server sends before it closes."""
     with socket.create_connection((server.host, server.port), 10) as sock:
         try:
             sock.sendall(data)
@@ -91,7 +91,7 @@ def test_a_log_that_can_not_be_written_keeps_no_connection_open(server: ServerTh
     with structlog.testing.capture_logs():
         structlog.configure(processors=[full])
         assert exchange(server, b"\x80\x01") == b""
-        for thread in set(threading.enumerate()) - others:  # pytest's warning about its error then belongs to this test
+        for thread in set(threading.enumerate()) - others:  # pytest then shows the warning about the thread's error in this test
             thread.join(60)
 
 

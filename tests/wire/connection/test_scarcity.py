@@ -1,4 +1,4 @@
-"""A real server whose disk is full, or whose file descriptors are used up: it reports that, survives, and goes on later."""
+"""A real server whose disk is full, or whose file descriptors are used up: it reports the shortage, survives, and recovers later."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def make_tables(client: Client) -> Iterator[str]:
 
 @contextmanager
 def full_disk(server: Server, folder: Path) -> Iterator[None]:
-    """Let no file of the workers grow much beyond the largest that is there: to them the disk is as good as full."""
+    """Forbid the workers files much larger than the largest one there: for them this is a full disk."""
     largest = max(path.stat().st_size for path in folder.iterdir() if path.is_file())
     for pid in workers(server):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (largest + 100_000, resource.RLIM_INFINITY))
@@ -55,7 +55,7 @@ def test_a_full_disk_shows_and_nothing_is_lost(tmp_path: Path) -> None:
         with full_disk(server, folder):
             *made, refused = make_tables(client)
             assert made
-            until(lambda: "nothing was changed" in get(server.uri, "/readyz")[1])  # its own trial write fails too
+            until(lambda: "nothing was changed" in get(server.uri, "/readyz")[1])  # the test write of the readiness check fails too
             status, text = get(server.uri, "/readyz")
             assert (status, "takes no changes" in text) == (503, True)
             assert sorted(client.get_all_tables("default")) == sorted(made), "reads go on"
@@ -99,7 +99,7 @@ def test_a_server_without_descriptors_says_so_once_and_goes_on_when_there_are_so
 
 
 def tried(server: Server) -> str:
-    """Return the metrics, "" while the server does not let anybody in."""
+    """Return the metrics, "" while the server accepts no connection."""
     try:
         return get(server.uri, "/metrics")[1]
     except OSError:

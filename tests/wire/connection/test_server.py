@@ -158,7 +158,7 @@ def test_a_connection_that_is_reset_while_it_is_accepted_is_closed(server: Serve
     closed: list[bool] = []
 
     def refuse(*_arguments: object) -> None:
-        raise OSError("Invalid argument")  # as macOS has it
+        raise OSError("Invalid argument")  # the error of macOS
 
     reset = SimpleNamespace(setsockopt=refuse, close=lambda: closed.append(True))
     server._worker._accept(SimpleNamespace(accept=lambda: (reset, ("127.0.0.1", 1))))
@@ -201,7 +201,7 @@ def test_a_taken_port_is_named() -> None:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a key and a certificate for localhost that signs itself."""
+    """A file with a key and a self-signed certificate for localhost."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(timezone.utc)

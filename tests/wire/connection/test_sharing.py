@@ -1,4 +1,4 @@
-"""Parts that repeat in the partitions of one message, or in their statistics, are one object; all else is a struct's own."""
+"""Parts that repeat in the partitions of one message, or in their statistics, are one object. Each struct has its own copy of all else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors about TLS files that do not fit: they name the setting and the file."""
+"""Errors about wrong TLS files: they name the setting and the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes and metrics over HTTP, on the port that Thrift is on."""
+"""Probes and metrics over HTTP, on Thrift's port."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_command_line_asks_with_and_without_tls(tmp_path: Path) -> None:
 @pytest.mark.on_one_database
 def test_all_workers_count_together(database_url: str, tmp_path: Path) -> None:
     with serving("--db", database_url, "--workers", "3", home=tmp_path) as server:
-        for number in range(12):  # a connection each: whichever process takes it
+        for number in range(12):  # a connection each, so that both processes get some
             with connect(server.uri, timeout=20) as client:
                 client.create_database(Database(name=f"d{number}"))
                 with pytest.raises(Exception, match="nowhere"):
@@ -150,8 +150,8 @@ def test_probes_need_no_login_and_metrics_do(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_database_that_hangs_makes_the_server_unready_and_not_dead(tmp_path: Path) -> None:
-    """A PostgreSQL of its own is stopped (SIGSTOP) and goes on."""
-    folder = Path(tempfile.mkdtemp())  # pytest's own can not be entered by another user
+    """A PostgreSQL of its own is stopped (SIGSTOP) and continued."""
+    folder = Path(tempfile.mkdtemp())  # another user, such as PostgreSQL's, can not enter pytest's own folder
     folder.chmod(0o755)
     variables = {**os.environ, "METASTORE_TEST_DATABASES": str(folder)}
     script = [sys.executable, str(ROOT / ".ci" / "databases")]

@@ -43,10 +43,9 @@ class Watching(pure.BinaryDecoder):
 
 
 def outcome(decoder: Any, data: bytes, cls: type[TPayload], piece: int) -> tuple[Any, ...]:
-    """Return all that a decoder reads of a message in pieces: its struct as text, its bytes and those behind it, and the fields of its
-    head.
+    """Return a decoder's result for a message in pieces: its struct as text, its bytes and the bytes after it, and the fields of its head.
 
-    As text structs are compared with all they hold: exceptions, not-a-number, True beside 1.
+    Texts of structs show everything that a comparison has to notice: exceptions, not-a-number, True in place of 1.
     """
     pieces = iter([data[at : at + piece] for at in range(0, len(data), piece)])
     feed = Feed(lambda _: next(pieces, b""))
@@ -254,7 +253,7 @@ assert codec.DECODERS["binary"] is pure_binary.FastBinaryDecoder and codec.ENCOD
 
 
 def test_a_compiled_codec_that_can_not_be_loaded_is_reported(tmp_path: Path) -> None:
-    """A built module of another build of Python, say, or without a library that it needs."""
+    """A compiled codec can fail to load: it may be built for another build of Python, or lack a library that it needs."""
     (tmp_path / "broken.py").write_text("raise ImportError('undefined symbol: PyLong_Of')")
     code = """import sys, importlib
 real = importlib.import_module

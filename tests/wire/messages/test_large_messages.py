@@ -1,4 +1,4 @@
-"""Messages whose values take much memory: values are made only once the end is there, of messages over the limit never."""
+"""Messages whose values take much memory: values are made only after the end is received, and never for messages over the limit."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ FACTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.fixture
 def two_keys(call: Call) -> None:
-    """A table of 37 partitions. For the last one no filter on `n` can decide whether it passes."""
+    """A table of 37 partitions. No filter on `n` can decide whether the last one passes."""
     name = make_table(call, "two", keys=[("k", "string"), ("n", "int")])
     add_partitions(call, name, [*([key, str(number)] for key in "abc" for number in range(12)), ["z", "x"]])
 
@@ -229,7 +229,7 @@ def test_pages_that_are_read_again_replace_the_earlier_ones() -> None:
         return write_message(Dialect("binary", framed=False), "get_all_tables", TMessageType.REPLY, 7, result)
 
     def read(taker: Taker) -> None:
-        for first in ("x", "a"):  # as where a conflict lets the reading begin again
+        for first in ("x", "a"):  # reads again from the beginning, as after a conflict
             taker.begin()
             taker.take([first] * 3)
             taker.take(["b"])

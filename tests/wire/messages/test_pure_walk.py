@@ -1,4 +1,5 @@
-"""A walk over the bytes of structs finds those that thriftpy2 reads as the pure codec does; thriftpy2 is given these.
+"""A walk over the bytes of structs finds the structs that thriftpy2 reads as the pure codec does. Only these are given to thriftpy2.
+
 Structs that thriftpy2 would read in another way, refuse or never end are not given to it.
 """
 
@@ -24,7 +25,7 @@ LIMIT, NO_LIMIT = 1_000_000, 1_000_000_000
 
 
 def read(decoder: Any, data: bytes, cls: type[TPayload], piece: int = 100_000, max_memory: int = NO_LIMIT) -> tuple[Any, ...]:
-    """Return the result of a decoder for a message in pieces, or its refusal, and all bytes from the message's first on."""
+    """Return a decoder's result for a message in pieces, or its refusal, and all bytes from the beginning of the message on."""
     pieces = iter([data[at : at + piece] for at in range(0, len(data), piece)])
     feed = Feed(lambda _: next(pieces, b""))
     reading = decoder(feed, LIMIT, 10_000, max_memory)
@@ -77,7 +78,7 @@ def test_values_that_nest_too_deep_are_not_walked_over() -> None:
             reading = pure.BinaryDecoder(Feed(lambda _, raw=raw: raw), LIMIT, 10_000)  # type: ignore[misc]
             with suppress(Unusual, LookupError, struct.error):
                 end_of(TType.STRUCT, cls)(Walk(raw, 10_000), 0, depth)
-                reading._new(cls, depth)  # Malformed, if it were too deep
+                reading._new(cls, depth)  # raises Malformed at too great a depth
             if elements_of(TType.LIST, (TType.STRUCT, cls))(Walk(raw, 10_000), 0, depth, 1)[0]:
                 reading._new(cls, depth)
 
@@ -177,7 +178,7 @@ def test_structs_behind_one_that_is_unusual_are_walked_over_again(given: list[by
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_thriftpy2_refuses_once_in_a_message(kind: str, given: list[bytes]) -> None:
-    """Otherwise each table would be decoded as often as there are tables before it."""
+    """After one refusal thriftpy2 is not tried again. Otherwise each table would be decoded once for each table before it."""
     proper = to_bytes(TABLE)
     data, cls = tables(*[proper] * 50, proper[:-1] + REFUSED[kind] + b"\0")
     assert read(pure_binary.FastBinaryDecoder, data, cls) == read(pure.BinaryDecoder, data, cls)
@@ -193,5 +194,5 @@ def test_memory_is_counted_where_there_may_be_too_much(piece: int) -> None:
         exact = counted(data, cls)[0]._memory
         for most in (exact, exact - 1):
             assert read(pure_binary.FastBinaryDecoder, data, cls, piece, most) == read(pure.BinaryDecoder, data, cls, piece, most) or (
-                most < exact and pure_binary.plan_of(cls).is_plain is False  # parts that partitions repeat are counted once
+                most < exact and pure_binary.plan_of(cls).is_plain is False  # parts that repeat in partitions are counted once
             )

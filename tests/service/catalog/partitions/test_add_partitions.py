@@ -1,4 +1,4 @@
-"""add_partitions does all or nothing: each way in which it can fail, and which directories and rows there are afterwards."""
+"""add_partitions does all or nothing: each way in which it can fail, and the directories and rows afterwards."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def partition(*values: str, location: str | None = None, database: str = "defaul
 
 @pytest.fixture
 def base(metastore: Metastore, tmp_path: Path) -> Path:
-    """The directory of a table that has the partition p=0/q=0, with a file, and a directory p=9 of nobody."""
+    """The directory of a table that has the partition p=0/q=0, with a file, and a directory p=9 without a partition."""
     call = call_of(metastore)
     make_table(call, "t", keys=[("p", "string"), ("q", "string")])
     add_partitions(call, NAME, [partition("0", "0")])

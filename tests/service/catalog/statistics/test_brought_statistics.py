@@ -34,7 +34,7 @@ pytestmark = pytest.mark.on_one_database
 @pytest.mark.parametrize("write_id", [None, 3])
 @pytest.mark.parametrize("transactional", [False, True])
 def test_a_new_table_brings_its_statistics_along(call: Call, transactional: bool, write_id: int | None) -> None:
-    """As Hive's replication makes one; of a transactional table they count only under the write id of their source."""
+    """Hive's replication makes such tables. A transactional table's statistics are valid only under the write id of their source."""
     name = TableName("hive", "default", "t")
     new = replicated(name, transactional=transactional, writeId=write_id, colStats=of(name, numbers("a", 1, 2)))
     create_table(call, new)

@@ -1,4 +1,4 @@
-"""Statistics that are overwritten unread: they end as if the call had read the rows first, and the log has one event for each."""
+"""Statistics that are overwritten unread: the result is as if the call had read the rows first. The log has one event for each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EVENTS = sa.select(sa.func.coalesce(sa.func.sum(schema.notifications.c.events), 
 
 @pytest.fixture
 def write(call: Call) -> Callable[..., bool]:
-    """Writes statistics of the partitions of a table that has some: 1 of a, 2 of b, 3 of both, 4 none."""
+    """Writes statistics of partitions, of which 1 already has statistics of a, 2 of b, 3 of both, and 4 none."""
     make_table(call, "t", keys=[("p", "int")])
     add_partitions(call, NAME, [[str(number)] for number in range(1, 5)], {"k": "v"})
 
@@ -149,7 +149,7 @@ def test_changes_of_others_in_the_meantime_are_seen(
 
 
 def test_each_partition_gets_its_own(call: Call) -> None:
-    """Also where names do not stand in the order of their keys, and are not ASCII."""
+    """Each partition gets its own statistics, also if names are not in the order of the keys, or not ASCII."""
     make_table(call, "t", keys=[("p", "string")])
     values = ["b", "ä", "a", "Z", "10", "9", "\U0001f600", "zz", "\uff5a"]
     add_partitions(call, NAME, [[value] for value in values])

@@ -167,7 +167,7 @@ def test_statistics_of_no_columns_leave_a_partition_without_any(call: Call) -> N
 
 
 def test_columns_that_others_wrote_are_read_and_kept(call: Call, statements: Statements) -> None:
-    """Statistics of the same columns are overwritten unread; those of others are read in the same number of statements."""
+    """Statistics of the same columns are overwritten unread. Statistics of other columns are read in the same number of statements."""
     table = make_table(call, "t", keys=[("p", "int")])
     add_partitions(call, table, [[str(number)] for number in range(1000)])
     others = [of(table, texts("b", n, 1.0), partition=f"p={n}") for n in range(0, 1000, 2)]
@@ -181,7 +181,7 @@ def test_columns_that_others_wrote_are_read_and_kept(call: Call, statements: Sta
             counts.append(len(seen))
     with statements() as same:
         write_statistics.set_statistics(call, [of(table, texts("b", 0, 1.0), numbers("a", 0, 1), partition="p=0")])
-    assert counts[:2] == counts[2:] == [counts[1] + 1, counts[1]]  # in the second calls the marks are there
+    assert counts[:2] == counts[2:] == [counts[1] + 1, counts[1]]  # the marks exist at the second calls
     assert counts[1] == len(same)
     found = statistics.get_partitions(call, table, [f"p={n}" for n in range(1000)], ["a", "b"])
     for n in range(1000):

@@ -205,7 +205,7 @@ def test_partitions_of_both_kinds_are_joined(call: Call, old: ColumnStatisticsOb
 
 
 def test_a_partition_whose_column_is_of_another_kind_is_missing_among_the_joined(call: Call) -> None:
-    """Its column was a number when it was made, and is a text in the others."""
+    """The column was a number when the partition was made, and is a text in the other partitions."""
     name = make_table(call, "p", COLUMNS, keys=[("k", "string")])
     add_partitions(call, name, [["1"], ["2"], ["3"]])
     for value, new in (("1", texts("b", 3, 1.5)), ("2", texts("b", 4, 2.0))):

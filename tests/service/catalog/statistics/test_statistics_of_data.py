@@ -129,7 +129,7 @@ def test_nothing_is_known_of_the_data_at_a_new_location(call: Call, tmp_path: Pa
 
 @pytest.mark.parametrize("kind", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
 def test_a_rename_that_moves_no_directory_counts_its_files(call: Call, kind: str) -> None:
-    """As Hive does it. The counts of a table that moves do not change."""
+    """Hive does the same. The counts of a table that moves do not change."""
     name = make_table(call, "t", kind=kind, parameters={"EXTERNAL": "TRUE"} if kind == "EXTERNAL_TABLE" else {})
     table = deepcopy(get_table(call, name))
     Path(table.sd.location.removeprefix("file:"), "data").write_text("four")
@@ -175,7 +175,7 @@ def test_statistics_that_come_with_a_new_location_are_of_its_data(call: Call, tm
 
 @pytest.mark.parametrize(("who", "stays"), [("TASK", True), ("USER", False)])
 def test_a_number_of_rows_that_a_user_writes_down_is_not_called_exact(call: Call, who: str, stays: bool) -> None:
-    """Hive answers count(*) from it otherwise; a task has counted."""
+    """Hive would answer count(*) from a user's number. A task has counted the rows."""
     exact = {"COLUMN_STATS_ACCURATE": EXACT, "numRows": "5"}
     name, plain = make_table(call, "t", keys=[("k", "int")]), make_table(call, "plain")
     add_partitions(call, name, [["1"]])

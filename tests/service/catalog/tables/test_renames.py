@@ -35,7 +35,7 @@ def rename(call: Call, name: TableName, to: str, database: str = "default") -> T
 
 
 def rename_part(call: Call, name: TableName, old: list[str], new: list[str]) -> str:
-    """Rename a partition as Spark asks for it, the old location in the new partition; return its location."""
+    """Rename a partition as Spark does, with the old location in the new partition. Return its location."""
     changed = deepcopy(get_partition(call, name, old))
     changed.values = new
     rename_partition(call, name, old, changed)
@@ -145,7 +145,7 @@ def test_a_partition_of_two_keys_takes_no_other_along(call: Call) -> None:
 
 
 def test_spark_gives_a_renamed_partition_its_own_spelling_of_the_directory(call: Call) -> None:
-    """It renames the partition, then the directory that it finds at the default name, and alters the location in bulk."""
+    """Spark renames the partition, then the directory that it finds at the default name, and alters the location in bulk."""
     name = make_table(call, "t", keys=[("bb", "string")])
     base = path_of(place(call, name))
     put(add_at(call, name, "X", f"file:{base}/BB=X"))

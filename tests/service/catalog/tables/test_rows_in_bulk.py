@@ -1,4 +1,4 @@
-"""Many rows at once, some of them there: the same on every database, however many they are."""
+"""Many rows are written at once, of which some exist: the result is the same on every database, for any number of rows."""
 
 from __future__ import annotations
 

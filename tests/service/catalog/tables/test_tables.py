@@ -108,7 +108,7 @@ def test_a_location_that_can_not_be_made_leaves_no_table(call: Call, tmp_path: P
 
 
 def test_the_location_of_a_view_is_kept_and_no_directory_of_its_own(call: Call, tmp_path: Path) -> None:
-    """Iceberg's views have one."""
+    """Views of Iceberg have a location."""
     place = tmp_path / "warehouse" / "t"
     make_table(call, "t")
     (place / "file").write_text("1")
@@ -256,7 +256,7 @@ def test_a_drop_takes_partitions_that_lie_elsewhere(call: Call, tmp_path: Path) 
 
 @pytest.mark.parametrize("mode", ["legacy", "strict"])
 def test_a_client_may_want_external_tables_by_default(make_metastore: MetastoreMaker, tmp_path: Path, mode: str) -> None:
-    """As Hive 4 with `hive.create.as.external.legacy`, which says that it can write transactional tables all the same."""
+    """Hive 4 does with `hive.create.as.external.legacy`, and nevertheless declares that it can write transactional tables."""
     metastore = make_metastore(table_translation=mode, external_warehouse=str(tmp_path / "ext"))
     catalogs.create_startup_objects(metastore)
     call = call_of(metastore)
