@@ -70,7 +70,7 @@ def test_a_reason_is_short_and_holds_no_password() -> None:
 
 def test_a_signal_switches_to_everything_and_back_in_all_workers(tmp_path: Path) -> None:
     def read(method: str, *arguments: str) -> None:
-        for _ in range(12):  # a connection each: whichever process takes it
+        for _ in range(12):  # a connection each, so that both processes get some
             with connect(server.uri, timeout=20) as client:
                 getattr(client, method)(*arguments)
 
@@ -89,7 +89,7 @@ def test_a_signal_switches_to_everything_and_back_in_all_workers(tmp_path: Path)
         until(lambda: logged("get_all_databases") == 12)
         assert until(lambda: events(server, "client left"))[0]["level"] == "debug"
         for pid in workers(server):
-            os.kill(pid, signal.SIGUSR2)  # as a signal to a whole group does: it is the supervisor's
+            os.kill(pid, signal.SIGUSR2)  # as a signal to the whole group does: workers ignore it, the supervisor acts on it
         switch("the settings log_level and log_calls apply again")
         read("get_all_tables", "default")
         server.process.terminate()
@@ -98,7 +98,7 @@ def test_a_signal_switches_to_everything_and_back_in_all_workers(tmp_path: Path)
 
 
 def test_a_signal_prints_the_stacks_of_all_processes_and_ends_none(tmp_path: Path) -> None:
-    """Again and again, while the threads of the workers go on."""
+    """A signal prints the stacks each time, while the threads of the workers continue."""
     with serving("--workers", "2", home=tmp_path) as server, ThreadPoolExecutor(4) as callers:
         before = workers(server)
         done = Event()
@@ -131,7 +131,7 @@ def test_a_signal_prints_the_stacks_of_all_processes_and_ends_none(tmp_path: Pat
 
 
 def printed(server: Server, pid: int) -> int:
-    """Return how often a process has printed its stacks."""
+    """Return the number of times that a process has printed its stacks."""
     return len(re.findall(rf"stacks of process {pid}\nthread \d+\n  File ", server.log.read_text()))
 
 
@@ -145,8 +145,8 @@ def test_each_worker_says_once_that_the_database_is_lost_and_once_that_it_is_bac
             lost = until(lambda: each_worker(server, "database lost"))
             for line in lost:
                 assert line["level"] == "error"
-                assert database.address("primary").rpartition(":")[2].partition("/")[0] in line["reason"], "it names the port"
                 assert line["database"] == database.address("primary")
+                assert "connect" in line["reason"], "refused, or closed by a server that ends"
             assert get(server.uri, "/readyz")[0] == 503
             text = get(server.uri, "/metrics")[1]
             assert sample(text, "metastore_ready") == sample(text, "metastore_database_up") == 0
