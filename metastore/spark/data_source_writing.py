@@ -216,7 +216,7 @@ def _task_number(plan: WritePlan) -> int:
     if most is not None and number >= most:
         raise CanNotPlace(
             f"{plan.info.full_name}: more than {most} tasks would give the same ids to different rows; reduce the rows' partitions with "
-            f"coalesce({most}), or use AcidTable, which does so itself"
+            f"coalesce({most}), or use AcidTable, which limits its tasks itself"
         )
     return number
 
